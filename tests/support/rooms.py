@@ -80,7 +80,10 @@ def imports_of(name: str) -> Iterator[Import]:
         yield from (Import(module, name, node not in top) for module in found)
 
 
-IMPORTS = [found for name in WRITTEN for found in imports_of(name)]
+@cache
+def imports() -> list[Import]:
+    """All of them. It reads the whole source, which takes seconds."""
+    return [found for name in WRITTEN for found in imports_of(name)]
 
 
 def inside(name: str, *rooms: str) -> bool:
@@ -94,7 +97,7 @@ def feature_of(name: str) -> str | None:
 def feature_pairs() -> dict[tuple[str, str], int]:
     """How many imports lead from one feature to another, imports inside functions included."""
     found: Counter[tuple[str, str]] = Counter()
-    for one in IMPORTS:
+    for one in imports():
         ours, theirs = feature_of(one.importer), feature_of(one.module)
         if ours and theirs and ours != theirs:
             found[ours, theirs] += 1

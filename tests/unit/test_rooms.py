@@ -15,13 +15,13 @@ from tests.support.rooms import (
     FEATURES,
     FOLDERS,
     GROUND,
-    IMPORTS,
     MODULES,
     PACKAGE,
     RESOURCES,
     ROOT,
     WRITTEN,
     feature_pairs,
+    imports,
     inside,
     modules_by_folder,
     tree_of,
@@ -242,7 +242,7 @@ def test_the_lists_name_modules_that_exist():
 @pytest.mark.parametrize("room", NEVER)
 def test_arrows_between_rooms_never_turn_back(room):
     assert (
-        said(i for i in IMPORTS if inside(i.importer, room) and inside(i.module, *NEVER[room]))
+        said(i for i in imports() if inside(i.importer, room) and inside(i.module, *NEVER[room]))
         == []
     )
 
@@ -251,7 +251,7 @@ def test_arrows_between_rooms_never_turn_back(room):
 def test_a_framework_stays_in_its_room(framework):
     strays = (
         i
-        for i in IMPORTS
+        for i in imports()
         if inside(i.module, framework)
         and i.module not in SHARED
         and not i.importer.startswith(FRAMEWORKS[framework])
@@ -260,7 +260,7 @@ def test_a_framework_stays_in_its_room(framework):
 
 
 def test_pure_modules_import_pure_modules_alone():
-    pure = [i for i in IMPORTS if is_pure(i.importer)]
+    pure = [i for i in imports() if is_pure(i.importer)]
     impure = [i for i in pure if inside(i.module, PACKAGE) and not is_pure(i.module)]
     assert len(pure) > 100
     assert said(i for i in impure if i.module != "tiering_assets.resources._proto") == []
@@ -283,9 +283,9 @@ def test_pure_modules_look_at_no_clock_and_open_no_file():
 
 
 def test_imports_inside_functions_have_a_reason():
-    assert said(i for i in IMPORTS if i.lazy and not inside(i.importer, *LAZY)) == []
+    assert said(i for i in imports() if i.lazy and not inside(i.importer, *LAZY)) == []
     needless = [
-        room for room in LAZY if not any(i.lazy and inside(i.importer, room) for i in IMPORTS)
+        room for room in LAZY if not any(i.lazy and inside(i.importer, room) for i in imports())
     ]
     assert needless == []
 
@@ -318,12 +318,14 @@ def test_nothing_is_decided_by_the_day_book():
 def test_only_the_catalogue_reads_by_the_client_for_many_reads():
     """What is judged, published or deleted is read by the client that is proven."""
     bulk = "tiering_assets.resources.object_store.s3_bulk"
-    made = {one.importer for one in IMPORTS if inside(one.module, bulk)}
+    made = {one.importer for one in imports() if inside(one.module, bulk)}
     assert made == {
         "tiering_assets.catalogue.bulk",
         "tiering_assets.catalogue.upkeep.shard_worker",
     }
-    given = {one.importer for one in IMPORTS if inside(one.module, "tiering_assets.catalogue.bulk")}
+    given = {
+        one.importer for one in imports() if inside(one.module, "tiering_assets.catalogue.bulk")
+    }
     assert given == {
         "tiering_assets.catalogue.post",
         "tiering_assets.catalogue.prove",
@@ -334,7 +336,7 @@ def test_only_the_catalogue_reads_by_the_client_for_many_reads():
 def test_nothing_is_decided_by_the_catalogue():
     """People ask it. No gate, step, task or sensor does."""
     rooms = ("tiering_assets.catalogue", "tiering_assets.lineage")
-    asking = {i.importer for i in IMPORTS if inside(i.module, *rooms)}
+    asking = {i.importer for i in imports() if inside(i.module, *rooms)}
     assert {name for name in asking if not inside(name, *rooms)} == {
         "tiering_assets.cli.catalogue.catalogue_cmd",
         "tiering_assets.cli.catalogue.upkeep_cmd",
@@ -369,7 +371,7 @@ def test_nothing_is_decided_by_the_catalogue():
 def test_nothing_waits_for_schemas():
     """Whoever publishes, releases or reads never asks for them to be archived."""
     room = "tiering_assets.schemas"
-    asking = {i.importer for i in IMPORTS if inside(i.module, room)}
+    asking = {i.importer for i in imports() if inside(i.module, room)}
     assert {name for name in asking if not inside(name, room)} == {
         "tiering_assets.cli.catalogue.catalogue_cmd",
         "tiering_assets.cli.schema_cmd",
@@ -380,13 +382,13 @@ def test_nothing_waits_for_schemas():
 def name_of_pages(name):
     """Whether a module imports the day book, or names what a page is."""
     words = {node.id for node in ast.walk(tree_of(name)) if isinstance(node, ast.Name)}
-    imported = {one.module for one in IMPORTS if one.importer == name}
+    imported = {one.module for one in imports() if one.importer == name}
     return "tiering_assets.ground.day_book" in imported or "DayBookPage" in words
 
 
 def test_no_room_imports_itself_by_way_of_others():
     graph: dict[str, set[str]] = {}
-    for i in IMPORTS:
+    for i in imports():
         ours, theirs = (
             n if room_of(n) in {RESOURCES, PACKAGE} else room_of(n) for n in (i.importer, i.module)
         )
@@ -405,7 +407,7 @@ def test_a_feature_shows_which_of_its_modules_are_pure():
     """What stands in no list of pure modules imports something that is not."""
     impure = {
         i.importer
-        for i in IMPORTS
+        for i in imports()
         if inside(i.module, *OUTSIDE) or (inside(i.module, PACKAGE) and not is_pure(i.module))
     }
     modules = {n for n in WRITTEN if inside(n, *FEATURES, *GROUND) and "." in room_of(n)}
@@ -454,7 +456,7 @@ def test_a_class_has_a_name_of_its_own():
 
 
 def test_metrics_are_figures_of_rules_alone():
-    found = [i for i in IMPORTS if inside(i.importer, "tiering_assets.metrics")]
+    found = [i for i in imports() if inside(i.importer, "tiering_assets.metrics")]
     assert (
         said(i for i in found if inside(i.module, *FEATURES, *GROUND) and not is_pure(i.module))
         == []

@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 
 from tests.support.admin_sim import running_admin_simulator, tell_broker
-from tests.support.rooms import IMPORTS, WRITTEN, inside, tree_of
+from tests.support.rooms import WRITTEN, imports, inside, tree_of
 from tests.support.sim_clients import Process
 from tests.support.sim_dagster import SimulatedTiering, add_closed_ledgers
 from tests.support.sim_world import World
@@ -225,7 +225,7 @@ def test_dagsters_rooms_are_given_their_settings():
     """`definitions` reads them, once; a run's resource reads its own for its process."""
     readers = {
         one.importer
-        for one in IMPORTS
+        for one in imports()
         if inside(one.importer, "tiering_assets.defs", "tiering_assets.definitions")
         and inside(one.module, *LOADERS)
     }
