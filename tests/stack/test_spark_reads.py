@@ -126,13 +126,14 @@ def connect_shipped_planned_by_the_server(settings, remote_spark, tmp_path):
             yield shipped_source(session, chosen)
 
 
+# Both kinds of session, both places for the code and both planners are in every run;
+# `make prove-cold` has all of their combinations.
+PROVEN = (standalone, connect_shipped, planned_by_the_server)
 WAYS = (
-    standalone,
     standalone_shipped,
     planned_by_the_client,
-    connect_shipped,
-    planned_by_the_server,
     connect_shipped_planned_by_the_server,
+    *(pytest.param(way, marks=pytest.mark.prove) for way in PROVEN),
 )
 
 
