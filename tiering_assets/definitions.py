@@ -24,8 +24,9 @@ def build_definitions(settings: Settings, stack: TieringStack | None = None) -> 
     """All of one cluster; a process may build those of several.
 
     Args:
-        settings: what names and presents the cluster, and how often its sensors tick. A run reads
-            the settings again, and refuses those of another cluster.
+        settings: what names and presents the cluster, how often its sensors tick, and whether they
+            do before anybody switches them. A run reads the settings again, and refuses those of
+            another cluster.
         stack: through which runs and ticks reach the cluster, where their settings are in a file
             that is not this process's own.
     """
@@ -36,7 +37,7 @@ def build_definitions(settings: Settings, stack: TieringStack | None = None) -> 
         assets=define_assets(dressing, fresh_s=settings.objectives.fresh_s),
         asset_checks=[define_verify_ledgers(cluster)],
         jobs=[*jobs, define_pause_tiering(cluster)],
-        sensors=define_sensors(SensorMemory(cluster), jobs, interval_s=settings.auto.interval_s),
+        sensors=define_sensors(SensorMemory(cluster), jobs, settings.auto),
         resources={"tiering_stack": stack or TieringStack()},
         # A step of a process of its own costs five CPU seconds; Spark brings the parallelism.
         executor=dg.in_process_executor,

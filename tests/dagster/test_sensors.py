@@ -19,12 +19,13 @@ from tests.support.sim_clients import Process
 from tests.support.sim_dagster import SimulatedTiering
 from tests.support.sim_world import World
 from tests.support.topic_halves import release_topic
+from tiering_assets.automation.standing import OFF, UNTIL_ON
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.definitions import defs
 from tiering_assets.defs.automation.all import define_sensors
 from tiering_assets.defs.automation.memory import SensorMemory
-from tiering_assets.defs.automation.tick import OFF
 from tiering_assets.defs.automation.wake import Wake
+from tiering_assets.defs.explain.automation_note import SENSORS as NAMED
 from tiering_assets.defs.jobs import define_jobs
 from tiering_assets.defs.shared.partitions import partition_key
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy, TieringMode
@@ -48,7 +49,8 @@ def no_watches(_settings):
 
 
 MEMORY = SensorMemory(CLUSTER, Wake(connect=no_watches))
-SENSORS = define_sensors(MEMORY, define_jobs(CLUSTER), interval_s=AutoSettings().interval_s)
+JOBS = define_jobs(CLUSTER)
+SENSORS = define_sensors(MEMORY, JOBS, AutoSettings(enabled=True))
 BY_NAME = {sensor.name: sensor for sensor in SENSORS}
 
 
@@ -150,6 +152,13 @@ def test_every_sensor_ticks_and_says_what_it_is_for():
     for sensor in SENSORS:
         assert sensor.default_status is dg.DefaultSensorStatus.RUNNING
         assert len(sensor.description or "") > 40
+    assert [sensor.name for sensor in SENSORS] == [*NAMED]
+
+
+def test_loaded_while_automation_is_off_every_sensor_is_off_and_says_so_first():
+    for on, off in zip(SENSORS, define_sensors(MEMORY, JOBS, AutoSettings()), strict=True):
+        assert off.default_status is dg.DefaultSensorStatus.STOPPED
+        assert off.description == f"{UNTIL_ON}\n\n{on.description}"
 
 
 # ----- offload_threshold

@@ -33,7 +33,7 @@ ALLOWED = {
     "run": DAGSTER | CLUSTER | TABLES,  # of all that stands in defs, its sensors included
     "worker": WORKER,  # never a metadata store or a broker, and of settings only its credentials
     "audit verify": BUCKET | {"google.protobuf"},  # from the bucket alone
-    "auto off": SETTINGS | {"tomlkit"},
+    "auto off": DAGSTER | {"tomlkit"},
     "auto on": DAGSTER | {"tomlkit"},
     "auto status": DAGSTER,
     "broker gone": CLUSTER,
@@ -52,7 +52,7 @@ ALLOWED = {
     "dagster prune": DAGSTER,
     "dagster rebuild": DAGSTER | CLUSTER | {"sqlalchemy", "alembic"},  # writes Dagster's tables
     "demo": CLUSTER | SERVERS,
-    "doctor": CLUSTER | TABLES,
+    "doctor": CLUSTER | TABLES | {"dagster"},  # of its daemon, where automation is on
     "expired-copy delete": CLUSTER,
     "expired-copy list": CLUSTER,
     "gone-record delete": CLUSTER,

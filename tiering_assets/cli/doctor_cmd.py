@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
@@ -87,7 +88,7 @@ def doctor(
     findings = []
     more = {"fleet size": check_size, "openlineage": check_events}
     asked = examine(session.settings, topics=names, more=more)
-    for finding in chain(asked, _proofs(session)) if prove else asked:
+    for finding in chain(asked, look_at_automation(session), _proofs(session) if prove else ()):
         findings.append(finding)
         if not session.as_json:
             _print(finding)
@@ -99,6 +100,29 @@ def doctor(
         print_line(f"{len(findings)} checks, {failed} failed, {warned} warnings")
     if failed:
         raise typer.Exit(FINDINGS)
+
+
+def look_at_automation(session: Session) -> Iterator[Finding]:
+    """Nobody need run anything for what is off; who is not told of an instance asks none."""
+    from tiering_assets.automation.standing import OFF
+    from tiering_assets.ground.finding import asked, skip
+
+    if not session.settings.auto.enabled:
+        yield skip("automation", OFF.removeprefix("automation is "))
+    elif not os.environ.get("DAGSTER_HOME"):
+        yield skip("automation", "on; DAGSTER_HOME is not set, so its daemon is not looked at")
+    else:
+        yield from asked("automation", _find_in_instance)
+
+
+def _find_in_instance() -> list[Finding]:
+    from tiering_assets.cli.automation.code_location import loaded_settings
+    from tiering_assets.defs.automation.all import sensors_of
+    from tiering_assets.defs.automation.automation import findings, read_status
+    from tiering_assets.defs.shared.instance import find_home, open_instance
+
+    with open_instance(find_home()) as instance:
+        return findings(read_status(instance, sensors_of(loaded_settings()), wanted=True))
 
 
 def _proofs(session: Session) -> Iterator[Finding]:

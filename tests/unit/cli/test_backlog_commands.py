@@ -9,10 +9,11 @@ import pytest
 from tests.support.admin_sim import running_admin_simulator
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
+from tiering_assets.automation.standing import OFF
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.cli.main import run
 from tiering_assets.cli.shared.session import Session
-from tiering_assets.resources.settings import BrokerSettings
+from tiering_assets.resources.settings import AutoSettings, BrokerSettings
 
 TOPIC = "t/ns/persistent/orders"
 
@@ -93,6 +94,28 @@ def test_the_fleets_backlog_by_reason(capsys):
         f"next, below threshold: {STEP.format('TOPIC')} that says so",
         "next, open: nothing to do: it is closed when its topic rolls over",
     ]
+
+
+def test_while_automation_is_off_the_backlog_says_so_before_anything_else(
+    connected, monkeypatch, capsys
+):
+    _site, stack = connected
+    assert run(["topic", "backlog"]) == 0
+    [first, *_rest] = capsys.readouterr().err.splitlines()
+    assert first == OFF
+    assert run(["topic", "backlog", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["automation"] == OFF
+    settings = replace(stack.settings, auto=AutoSettings(enabled=True))
+
+    @contextmanager
+    def opened(_session):
+        yield replace(stack, settings=settings)
+
+    monkeypatch.setattr(Session, "stack", opened)
+    assert run(["topic", "backlog"]) == 0
+    assert "automation" not in capsys.readouterr().err
+    assert run(["topic", "backlog", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["automation"] is None
 
 
 def test_the_backlog_of_named_topics_tells_them_apart(capsys):

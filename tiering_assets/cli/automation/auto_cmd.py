@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +16,7 @@ from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import human_time, print_document, print_line, print_table
 from tiering_assets.cli.shared.session import Session
 from tiering_assets.cli.terminal.columns import Column, ValueKind
+from tiering_assets.resources.errors import SettingsError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -41,16 +43,18 @@ CONSENT = consent_options(
 def on(session: Session, *, consent: Annotated[Consent, CONSENT]) -> None:
     """Turn automation on, in the settings file.
 
-    Writes auto.enabled = true and starts stopped sensors. What they may then ask for is printed
-    first: copies, publications, releases. They ask for runs from their next tick on. They need the
-    daemon: the command says what is missing and ends with 1 until everything runs; `tierkeeper auto
-    status` says it again.
+    Writes auto.enabled = true and switches every sensor of Dagster's UI on. What they may then ask
+    for is printed first: copies, publications, releases. They ask for runs from their next tick on.
+    They need the daemon: the command says what is missing and ends with 1 until everything runs;
+    `tierkeeper auto status` says it again.
     """
     from tiering_assets.defs.automation.all import sensors_of
-    from tiering_assets.defs.automation.automation import start_stopped
-    from tiering_assets.defs.shared.instance import find_home, open_instance
+    from tiering_assets.defs.shared.instance import find_home
 
-    sensors, home = sensors_of(loaded_settings()), find_home()
+    loaded = loaded_settings()
+    on = replace(loaded.auto, enabled=True)  # sensors say what they do, as they will be
+    sensors = sensors_of(replace(loaded, auto=on))
+    find_home()
     may_act = consent.given(
         session,
         show=lambda: _print_permits(session, [(s.name, s.description) for s in sensors], consent),
@@ -59,9 +63,8 @@ def on(session: Session, *, consent: Annotated[Consent, CONSENT]) -> None:
     if not may_act:
         return
     _write(session, value=True)
-    with open_instance(home) as instance:
-        for name in start_stopped(instance, sensors):
-            session.progress(f"{name}: started again")
+    if switched := _switch(on=True):
+        session.progress(f"switched on: {', '.join(switched)}")
     _print_status(session, _read(wanted=True))
 
 
@@ -70,14 +73,24 @@ def off(session: Session) -> None:
     """Turn automation off, in the settings file, at once.
 
     Writes auto.enabled = false. It holds from the next tick of each sensor on, wherever the daemon
-    runs with this file. Runs that are queued or started go on; cancel them in the UI. What is
+    runs with this file. Where DAGSTER_HOME names an instance, the sensors of its UI are switched
+    off, too, and say why. Runs that are queued or started go on; cancel them in the UI. What is
     tiered stays readable.
     """
     path = _write(session, value=False)
+    switched, stay = [], ""
+    try:
+        switched = _switch(on=False)
+    except SettingsError as error:  # without an instance here each tick obeys all the same
+        stay = f"switches of Dagster's UI stay as they are: {error}"
+    if switched:
+        session.progress(f"switched off: {', '.join(switched)}")
     if session.as_json:
-        print_document("auto-off", {"wanted": False, "file": path})
+        print_document("auto-off", {"wanted": False, "file": path, "switched": switched})
     else:
         print_line("automation is off from the next tick on")
+    if stay:
+        session.progress(stay)
 
 
 @command(
@@ -113,8 +126,19 @@ def _print_permits(
     )
 
 
+def _switch(*, on: bool) -> list[str]:
+    """Sensors whose switch was another. SettingsError without an instance that can be opened."""
+    from tiering_assets.defs.automation.all import sensors_of
+    from tiering_assets.defs.automation.automation import follow
+    from tiering_assets.defs.shared.instance import find_home, open_instance
+    from tiering_assets.defs.shared.names import ClusterNames
+
+    loaded = loaded_settings()
+    with open_instance(find_home()) as instance:
+        return follow(instance, ClusterNames.of(loaded.dagster), sensors_of(loaded), on=on)
+
+
 def _write(session: Session, *, value: bool) -> str:
-    from tiering_assets.resources.errors import SettingsError
     from tiering_assets.resources.settings_file import write_switch
 
     if "auto.enabled" in session.flags:

@@ -56,12 +56,16 @@ def backlog(
 
     Asks the catalogue, where it is proven and fresh enough; else reads metadata and records. Up to
     100 topics that are named are read in any case. What policy wants further is looked at ledger by
-    ledger either way.
+    ledger either way. While automation is off, that is said first.
     """
+    from tiering_assets.automation.standing import OFF
     from tiering_assets.fleet.backlog import take_backlog
     from tiering_assets.fleet.source import document_of
 
     with session.stack() as stack:
+        automation = None if stack.settings.auto.enabled else OFF
+        if automation is not None and not session.as_json:
+            session.progress(automation)
         each = not chosen.everything
         found = take_backlog(
             stack,
@@ -84,6 +88,7 @@ def backlog(
                 ],
                 "next_steps": found.steps,
                 "as_of": document_of(found.source),
+                "automation": automation,
             },
         )
         return

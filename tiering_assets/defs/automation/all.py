@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import dagster as dg
 
 from tiering_assets.defs.automation.catalogue import catalogue
@@ -16,7 +18,7 @@ from tiering_assets.defs.automation.tick import automatic
 from tiering_assets.defs.jobs import define_jobs
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import AssetJob
-from tiering_assets.resources.settings import Settings
+from tiering_assets.resources.settings import AutoSettings, Settings
 
 _MINUTES_5 = 300.0
 
@@ -24,26 +26,23 @@ _MINUTES_5 = 300.0
 def sensors_of(settings: Settings) -> list[dg.SensorDefinition]:
     """For who only wants to know what there is."""
     cluster = ClusterNames.of(settings.dagster)
-    return define_sensors(
-        SensorMemory(cluster), define_jobs(cluster), interval_s=settings.auto.interval_s
-    )
+    return define_sensors(SensorMemory(cluster), define_jobs(cluster), settings.auto)
 
 
 def define_sensors(
-    memory: SensorMemory, jobs: list[AssetJob], *, interval_s: float
+    memory: SensorMemory, jobs: list[AssetJob], auto: AutoSettings
 ) -> list[dg.SensorDefinition]:
     """Every sensor of a cluster; `jobs` are those that they ask for runs of."""
-    named = {job.name: job for job in jobs}
+    named, interval_s = {job.name: job for job in jobs}, auto.interval_s
+    sensor = partial(automatic, memory, on=auto.enabled)
     return [
-        automatic(
-            memory,
+        sensor(
             "ledger_rollover",
             wakes=True,
             interval_s=interval_s,
             description="Tells of ledgers that topics have closed, as observations of sealed_ledgers.",
         )(ledger_rollover),
-        automatic(
-            memory,
+        sensor(
             "offload_threshold",
             wakes=True,
             job=named["offload"],
@@ -53,29 +52,25 @@ def define_sensors(
                 "proven copies that wait long enough to be published."
             ),
         )(offload_threshold),
-        automatic(
-            memory,
+        sensor(
             "release_due",
             job=named["release"],
             interval_s=interval_s,
             description="Asks for release runs of published ledgers whose deletion lag has passed.",
         )(release_due),
-        automatic(
-            memory,
+        sensor(
             "verify_due",
             job=named["scrub"],
             interval_s=interval_s,
             description="Asks for a scrub run every auto.scrub_every_s; it reads again what is due.",
         )(verify_due),
-        automatic(
-            memory,
+        sensor(
             "backlog_due",
             job=named["discover"],
             interval_s=interval_s,
             description="Asks for a count of the backlog every auto.discover_every_s.",
         )(backlog_due),
-        automatic(
-            memory,
+        sensor(
             "coverage_due",
             job=named["coverage"],
             interval_s=max(interval_s, _MINUTES_5),
@@ -84,8 +79,7 @@ def define_sensors(
                 "what topics list has blocks without a gap."
             ),
         )(coverage_due),
-        automatic(
-            memory,
+        sensor(
             "catalogue",
             interval_s=interval_s,
             description=(
@@ -93,8 +87,7 @@ def define_sensors(
                 "Nothing waits for it."
             ),
         )(catalogue),
-        automatic(
-            memory,
+        sensor(
             "stuck",
             interval_s=max(interval_s, _MINUTES_5),
             description=(
@@ -102,11 +95,10 @@ def define_sensors(
                 "nobody has loaded, and posts new ones to auto.webhook_url."
             ),
         )(stuck),
-        automatic(
-            memory,
+        sensor(
             "retire_partitions",
             interval_s=max(interval_s, _MINUTES_5),
             description="Takes the partitions of ledgers away that were released long enough ago.",
         )(retire_partitions),
-        run_failure_sensor(memory.cluster, jobs),
+        run_failure_sensor(memory.cluster, jobs, on=auto.enabled),
     ]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import dagster as dg
 
+from tiering_assets.automation.standing import OFF
+from tiering_assets.defs.automation.tick import described, switch_of
 from tiering_assets.defs.shared.failures import as_failures
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import AssetJob
@@ -19,14 +21,17 @@ _TEXT_MAX = 4000
 _SHORT_MAX = 400  # of it in `text`, which is all that many receivers show
 
 
-def run_failure_sensor(cluster: ClusterNames, jobs: list[AssetJob]) -> dg.SensorDefinition:
+def run_failure_sensor(
+    cluster: ClusterNames, jobs: list[AssetJob], *, on: bool
+) -> dg.SensorDefinition:
     @dg.run_failure_sensor(
         name=cluster.named("run_failure"),
         monitored_jobs=[*jobs],
-        default_status=dg.DefaultSensorStatus.RUNNING,
-        description=(
+        default_status=switch_of(on=on),
+        description=described(
             "Posts every failed run to auto.webhook_url, where that is set: job, run id and the "
-            "message that names ledgers and causes."
+            "message that names ledgers and causes.",
+            on=on,
         ),
     )
     def run_failure(
@@ -44,8 +49,10 @@ def _post(
     from tiering_assets.resources.webhook import post_webhook
 
     auto = tiering_stack.load().auto
-    if not auto.enabled or not auto.webhook_url:
-        return dg.SkipReason("auto.enabled is false or auto.webhook_url is empty")
+    if not auto.enabled:
+        return dg.SkipReason(OFF)
+    if not auto.webhook_url:
+        return dg.SkipReason("auto.webhook_url is empty")
     run = context.dagster_run
     said = "\n".join(map(_said, context.get_step_failure_events()))
     said = said or context.failure_event.message or "no message"

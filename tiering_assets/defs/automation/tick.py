@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
+from tiering_assets.automation.standing import OFF, UNTIL_ON
 from tiering_assets.defs.automation.cursor import Read, read_cursor, write_cursor
 from tiering_assets.defs.automation.memory import SensorMemory
 from tiering_assets.defs.automation.wake import TICK_S
@@ -35,7 +36,6 @@ Result = dg.SensorResult | dg.SkipReason
 RUN_REQUESTS_MAX = 10  # a request costs 0.2 s of the tick
 EVENTS_MAX = 200
 _BATCHED_MAX = 1_000_000  # ids of large runs that are remembered
-OFF = "automation is off: auto.enabled is false. `tierkeeper auto on --execute` turns it on"
 
 
 @dataclass(slots=True)
@@ -114,12 +114,17 @@ def automatic(
     memory: SensorMemory,
     name: str,
     *,
+    on: bool,
     description: str,
     interval_s: float,
     job: AssetJob | None = None,
     wakes: bool = False,
 ) -> Callable[[Callable[[Tick], Result]], dg.SensorDefinition]:
-    """Make a sensor of a function of one tick. One that `wakes` looks when a topic changed, too."""
+    """Make a sensor of a function of one tick. One that `wakes` looks when a topic changed, too.
+
+    `on` is the setting as it was when the definitions were loaded: the switch of the UI, and the
+    first line, of a sensor that nobody has switched.
+    """
 
     def decorate(act: Callable[[Tick], Result]) -> dg.SensorDefinition:
         @dg.sensor(
@@ -128,8 +133,8 @@ def automatic(
             minimum_interval_seconds=max(
                 1, round(min(interval_s, TICK_S) if wakes else interval_s)
             ),
-            default_status=dg.DefaultSensorStatus.RUNNING,
-            description=description,
+            default_status=switch_of(on=on),
+            description=described(description, on=on),
         )
         def sensor(context: dg.SensorEvaluationContext, tiering_stack: TieringStack) -> Result:
             with as_failures(name):
@@ -159,6 +164,15 @@ def automatic(
         return sensor
 
     return decorate
+
+
+def switch_of(*, on: bool) -> dg.DefaultSensorStatus:
+    return dg.DefaultSensorStatus.RUNNING if on else dg.DefaultSensorStatus.STOPPED
+
+
+def described(description: str, *, on: bool) -> str:
+    """What a sensor does; before it what starts it, which stays true once it is started."""
+    return description if on else f"{UNTIL_ON}\n\n{description}"
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from tiering_assets.defs.explain.automation_note import automation_note
 from tiering_assets.defs.explain.figures import (
     check_result,
     figures_metadata,
@@ -130,6 +131,7 @@ def _discover(
     with tiering_stack.connect(context, cluster) as stack:
         figures = take_backlog(stack, config.ml_names(), each=told).figures
         objectives, bucket = stack.settings.objectives, stack.settings.store.bucket
+        on = stack.settings.auto.enabled
         prefix, newest = stack.book.prefix, []
         if not config.topics:
             newest = newest_releases(stack, NEWEST_SHOWN)
@@ -139,7 +141,11 @@ def _discover(
         yield dg.MaterializeResult(
             asset_key=cluster.tiering_backlog,
             metadata={
-                **backlog_metadata(figures, partial(runs_of_topic, context.instance, cluster)),
+                **backlog_metadata(
+                    figures,
+                    partial(runs_of_topic, context.instance, cluster),
+                    automation=automation_note(context.instance, cluster, wanted=on),
+                ),
                 **({} if config.topics else figures_metadata(figures)),  # would read as a drop
             },
         )

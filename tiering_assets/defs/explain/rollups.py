@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
+from tiering_assets.defs.explain.automation_note import first_line
 from tiering_assets.defs.explain.topic_rows import RunLink, topic_rows
 from tiering_assets.defs.shared.metadata import Metadata, bucket_uri, bytes_text, duration_text
 from tiering_assets.explain.figures.lag_figures import (
@@ -40,12 +41,16 @@ _PENDING = ("sealed", "copying", "copied", "verified", "quarantined")
 
 
 def backlog_metadata(
-    figures: FleetFigures, runs: Callable[[str], Sequence[RunLink]] = lambda _topic: ()
+    figures: FleetFigures,
+    runs: Callable[[str], Sequence[RunLink]] = lambda _topic: (),
+    *,
+    automation: str = "",
 ) -> Metadata:
     """State of everything: `ledgers_<state>`, `bytes_<state>`, and the topics that hold most.
 
     `because_<reason>` counts the same ledgers by the one reason that each has. `runs` are the last
-    ones of a topic.
+    ones of a topic. `automation` is what keeps it from tiering, the first line where no copy is
+    damaged.
     """
     largest = figures.topics.largest(_TOPICS_SHOWN)
     total = figures.total
@@ -53,7 +58,8 @@ def backlog_metadata(
     oldest_s = max((row.oldest_s for row in pending if row.oldest_s is not None), default=0.0)
     return {
         "summary": dg.MetadataValue.md(
-            f"{_damage(figures)}**{count} ledgers, {bytes_text(size_pending)}** are on bookies alone, the "
+            f"{_damage(figures)}{_standing(automation)}"
+            f"**{count} ledgers, {bytes_text(size_pending)}** are on bookies alone, the "
             f"oldest for {duration_text(oldest_s)}.\n\n"
             f"{_released(total).ledgers} of {total.ledgers} ledgers are released."
         ),
@@ -86,6 +92,10 @@ def _damage(figures: FleetFigures) -> str:
         f"**DAMAGED: {damaged.ledgers} ledgers, {bytes_text(damaged.bytes)}**, of {shown}. "
         f"Next: {step}.\n\n"
     )
+
+
+def _standing(automation: str) -> str:
+    return f"{first_line(automation)}\n\n" if automation else ""
 
 
 def _damaged(figures: Figures) -> ReasonCount | None:

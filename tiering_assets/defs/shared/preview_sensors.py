@@ -6,12 +6,29 @@ tests/dagster/test_automation.py fails when one of them moves.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final
 
 import dagster as dg
 from dagster._core.definitions.run_request import InstigatorType
-from dagster._core.scheduler.instigation import InstigatorState, InstigatorStatus, TickStatus
+from dagster._core.definitions.sensor_definition import SensorType
+from dagster._core.remote_origin import (
+    RegisteredCodeLocationOrigin,
+    RemoteInstigatorOrigin,
+    RemoteRepositoryOrigin,
+)
+from dagster._core.scheduler.instigation import (
+    InstigatorState,
+    InstigatorStatus,
+    SensorInstigatorData,
+    TickData,
+    TickStatus,
+)
+
+LOCATION: Final = "tierkeeper"  # of the shipped workspaces; what an instance knows comes first
+_REPOSITORY: Final = "__repository__"  # Dagster's name of definitions without one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +69,86 @@ def sensor_states(instance: dg.DagsterInstance) -> list[SensorState]:
     return found
 
 
-def start_sensor(instance: dg.DagsterInstance, sensor: SensorState) -> None:
-    """Undo a stop: the sensor is again as its definition says."""
-    instance.update_instigator_state(sensor.state.with_status(InstigatorStatus.DECLARED_IN_CODE))
+def switch_on(instance: dg.DagsterInstance, names: Iterable[str]) -> list[str]:
+    """Start sensors, whatever their definitions were loaded with; the names of those that were not
+    started before.
+    """
+    changed = []
+    for name, found in _by_name(instance, names):
+        for one in found:
+            if one.status is not InstigatorStatus.RUNNING:
+                _write(instance, _begun(one))
+                changed.append(name)
+    return changed
+
+
+def _begun(state: InstigatorState) -> InstigatorState:
+    """A sensor goes on from its cursor, but for one of failed runs: what failed while it was
+    stopped is old.
+    """
+    data = state.instigator_data
+    if not isinstance(data, SensorInstigatorData):  # a schedule's, which no name of ours has
+        return state.with_status(InstigatorStatus.RUNNING)
+    if not state.is_running and data.sensor_type is SensorType.RUN_STATUS:
+        data = data._replace(cursor=None)
+    return state.with_status(InstigatorStatus.RUNNING).with_data(
+        data.with_sensor_start_timestamp(datetime.now(UTC).timestamp())
+    )
+
+
+def switch_off(instance: dg.DagsterInstance, names: Iterable[str], *, said: str) -> list[str]:
+    """Stop sensors; the names of those that were not. `said` is their newest tick from then on."""
+    changed = []
+    for name, found in _by_name(instance, names):
+        for one in found:
+            if one.status is not InstigatorStatus.STOPPED:
+                _write(instance, one.with_status(InstigatorStatus.STOPPED))
+                _tell(instance, one, said)
+                changed.append(name)
+    return changed
+
+
+def _by_name(
+    instance: dg.DagsterInstance, names: Iterable[str]
+) -> list[tuple[str, list[InstigatorState]]]:
+    """What the instance knows of each; of one that never ran, what it would know."""
+    known: dict[str, list[InstigatorState]] = {}
+    for state in instance.all_instigator_state(instigator_type=InstigatorType.SENSOR):
+        known.setdefault(state.instigator_name, []).append(state)
+    wanted = sorted(names)
+    places = [state.origin.location_name for name in wanted for state in known.get(name, ())]
+    location = places[0] if places else LOCATION
+    return [(name, known.get(name) or [_unknown(name, location)]) for name in wanted]
+
+
+def _unknown(name: str, location: str) -> InstigatorState:
+    repository = RemoteRepositoryOrigin(RegisteredCodeLocationOrigin(location), _REPOSITORY)
+    return InstigatorState(
+        RemoteInstigatorOrigin(repository, name),
+        InstigatorType.SENSOR,
+        InstigatorStatus.DECLARED_IN_CODE,
+        SensorInstigatorData(sensor_type=SensorType.STANDARD),
+    )
+
+
+def _write(instance: dg.DagsterInstance, state: InstigatorState) -> None:
+    if instance.get_instigator_state(state.instigator_origin_id, state.selector_id) is None:
+        instance.add_instigator_state(state)
+    else:
+        instance.update_instigator_state(state)
+
+
+def _tell(instance: dg.DagsterInstance, state: InstigatorState, said: str) -> None:
+    """A tick that did not look, as the daemon writes one that skips."""
+    instance.create_tick(
+        TickData(
+            instigator_origin_id=state.instigator_origin_id,
+            instigator_name=state.instigator_name,
+            instigator_type=InstigatorType.SENSOR,
+            selector_id=state.selector_id,
+            status=TickStatus.SKIPPED,
+            timestamp=datetime.now(UTC).timestamp(),
+            skip_reason=said,
+            run_ids=[],
+        )
+    )
