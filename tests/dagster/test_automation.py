@@ -317,7 +317,7 @@ def test_in_memory_only_the_setting_counts():
 
 
 def test_a_count_of_the_backlog_begins_with_what_keeps_automation_from_running(lived):  # noqa: F811
-    fleet = lived(by="ledger", ledgers=1)
+    fleet = lived(by="ledger", ledgers=1, on_disk=True)
     firsts = []
     for on in (False, True):
         settings = replace(fleet.stack.settings, auto=AutoSettings(enabled=on))

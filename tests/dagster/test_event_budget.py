@@ -35,7 +35,7 @@ MADE, CHECKED = "ASSET_MATERIALIZATION", "ASSET_CHECK_EVALUATION"
 class Lived:
     """A fleet of closed ledgers, and the rows that jobs wrote about it."""
 
-    def __init__(self, tmp_path, admin, *, by, ledgers, apart_s=60):
+    def __init__(self, tmp_path, admin, *, by, ledgers, apart_s=60, on_disk=False):
         settings = DagsterSettings(partition_by=by, runner="local")
         self.world = World(1)
         self.site = self.world.add_site("alpha", lag_s=None, bookkeeper_first=False)
@@ -55,7 +55,11 @@ class Lived:
             ),
         )
         self.defs = build_definitions(Settings(dagster=settings))
-        self.instance = dg.DagsterInstance.ephemeral()
+        self.instance = (
+            dg.DagsterInstance.local_temp(str(tmp_path))
+            if on_disk  # what is only in memory has no place for daemons' and sensors' states
+            else dg.DagsterInstance.ephemeral()
+        )
         self.ids = list(range(ledgers))
 
     def run(self, job, *, fails=False, by_sensor=False, **config):
