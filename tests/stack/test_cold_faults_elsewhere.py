@@ -13,7 +13,13 @@ from tiering_assets.lineage.in_spark.registered import register
 from tiering_assets.resources.settings import SparkSettings
 from tiering_assets.spark.session import open_session
 
-pytestmark = [pytest.mark.stack, pytest.mark.spark, pytest.mark.prove]
+LONG_S = 1800  # of a proof, which no run waits for
+pytestmark = [
+    pytest.mark.stack,
+    pytest.mark.spark,
+    pytest.mark.prove,
+    pytest.mark.timeout(LONG_S),
+]
 WRONG = "planted-key-without-access-3e81"
 
 
