@@ -3,6 +3,7 @@
 In Dagster's own runs, on simulated servers; what is told is held against the store's own listing.
 """
 
+import re
 from typing import Any
 
 import dagster as dg
@@ -224,6 +225,32 @@ def test_the_table_shows_what_went_wrong_first_and_is_bounded():
     assert (records[0]["ledger"], len(records)) == ("200", 50)
     assert told["ledgers_done"].value == 100
     assert "/s" not in told["summary"].value.splitlines()[0]  # no time, no rate
+
+
+def test_the_last_event_of_a_run_tabulates_the_seconds_of_its_phases(site, stack, instance):
+    result = run(instance, "offload", ledger_ids=[0, 999])
+    told = [row for row in instance.all_logs(result.run_id) if row.step_key or row.user_message]
+    ours = [row for row in told if not _is_of_dagster(row)]
+    assert ours[-1].dagster_event.asset_key == OFFLOAD_CONTEXTS
+    _first, _empty, head, _line, seconds, *_rest = observed(instance, result, OFFLOAD_CONTEXTS)[
+        "summary"
+    ].splitlines()
+    assert head == "| plan | copy | verify | publish |"
+    assert re.fullmatch(r"(\| \d+\.\d s ){4}\|", seconds)
+
+
+def _is_of_dagster(row):
+    """An event about a step or the run itself."""
+    kind = row.dagster_event
+    return kind is not None and kind.event_type_value.startswith(("STEP", "PIPELINE", "ENGINE"))
+
+
+def test_phases_that_were_not_reached_took_no_time():
+    seconds = {"publish": 2.0, "plan": 0.25}
+    told: Any = summary_metadata(
+        BatchSummary(action="offload", rows=(row(1),), seconds=2.5, phases=seconds)
+    )
+    assert told["summary"].value.splitlines()[-1] == "| 0.2 s | 0.0 s | 0.0 s | 2.0 s |"
 
 
 def test_equal_reasons_are_one_line_with_a_count():

@@ -8,6 +8,7 @@ from hashlib import sha256
 
 import pytest
 
+from tests.support.debug_log import debug_log
 from tests.support.fault_lab import YOUNGEST_S, certificate_of
 from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.copy.offload import uploads_of
@@ -45,12 +46,12 @@ def died_in_mid_copy(lab, namespace, crash_driver):
 def offload_and_listen(lab, topic):
     """Run the offload to its end; the outcome, and what it said about this ledger's blocks."""
     said: list[str] = []
-    with lab.open(narrate=said.append) as stack:
+    with lab.open(narrate=said.append) as stack, debug_log("tiering_assets.copy.offload") as log:
         [outcome] = offload_batch(stack, [topic.ledger_id])
     assert outcome.error is None
     assert outcome.state == "published"
     lab.readable(topic, reloaded=True)
-    blocks = [line for line in said if f"ledger {topic.ledger_id} block" in line]
+    blocks = [line for line in log if f"ledger {topic.ledger_id} block" in line]
     return outcome, [line.partition(" block ")[2] for line in blocks if "MB in" not in line], said
 
 

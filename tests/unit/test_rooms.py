@@ -107,7 +107,7 @@ PURE = {
     "object_audit object_damage record_audit topic_figures",
     "tiering_assets.audit.report": "contradictions differences facts facts_text html_page "
     "markdown_page page page_parts report_file seal",
-    "tiering_assets.automation": "resting stuck_rules",
+    "tiering_assets.automation": "resting standing stuck_rules",
     "tiering_assets.batch": "backfill_rules offload_estimate_rules offload_prefix_rules "
     "offload_status_rules request_count",
     "tiering_assets.catalogue": "columns settled",

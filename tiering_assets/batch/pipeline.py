@@ -18,6 +18,7 @@ from tiering_assets.copy.ask_first import AskFirst, Rights, require_proven
 from tiering_assets.copy.offload import CopiedAttempt, copy_ledgers
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.stack import Stack
+from tiering_assets.ground.task_progress import in_phase, phase, tell_chosen, telling_ledgers
 from tiering_assets.look.brakes.pauses import why_off
 from tiering_assets.look.ledger.claims import claim_ledger, drop_claim
 from tiering_assets.look.ledger.plan import LedgerPlan, look_at, plan_ledger
@@ -93,9 +94,10 @@ def offload_batch(
     outcomes: dict[int, LedgerOutcome] = {}
     rights = Rights(stack)
     try:
-        _each(stack, wanted, partial(_permit, rights), outcomes)
-        stack.book.take_up(permitted := [i for i in wanted if outcomes[i].error is None])
-        _each(stack, permitted, partial(_claim, stack), outcomes)
+        with phase(stack, "plan"):
+            _each(stack, wanted, partial(_permit, rights), outcomes)
+            stack.book.take_up(permitted := [i for i in wanted if outcomes[i].error is None])
+            _each(stack, permitted, partial(_claim, stack), outcomes)
         begun = [i for i in wanted if outcomes[i].wait is None and outcomes[i].error is None]
         ask = AskFirst(stack) if publish or ask_first else None
         try:
@@ -212,12 +214,13 @@ def _copy_and_verify(
     to_start = [i for i, one in by_id if one.wait is None and one.error is None]
     found: dict[int, LedgerPlan | ToVerify] = {}
     soon_s = stack.monotonic() + _PLANS_ALONE_S
-    _each(stack, to_start, lambda i: _start(stack, i, ask, found, soon_s), outcomes)
+    with phase(stack, "plan"):
+        _each(stack, to_start, lambda i: _start(stack, i, ask, found, soon_s), outcomes)
     work = [found[i] for i in to_start if i in found]
     plans = [one for one in work if isinstance(one, LedgerPlan)]
     to_verify = [one for one in work if isinstance(one, ToVerify)]
     if work:
-        _tell_work(stack, plans, to_verify)
+        tell_chosen(stack, plans, [item.plan for item in to_verify])
         stack.runner.begin()
         stack.prepare_judge()
     copied = copy_ledgers(stack, plans) if plans else {}
@@ -251,17 +254,6 @@ def _copy_and_verify(
                 seconds=proof.record.seconds,
             )
     return attempted
-
-
-def _tell_work(stack: Stack, plans: Sequence[LedgerPlan], again: Sequence[ToVerify]) -> None:
-    """The first line with figures, as soon as they are known: people see what they wait for."""
-    whole = [*plans, *(item.plan for item in again)]
-    topics = len({plan.ml_name for plan in whole})
-    stack.tell(
-        f"{len(plans)} ledgers to copy and {len(again)} to read back, of {topics} topics, "
-        f"{sum(plan.object_bytes for plan in whole) / 1e6:.1f} MB in all",
-        *(plan.ledger_id for plan in whole),
-    )
 
 
 def _start(
@@ -334,14 +326,17 @@ def _certified(stack: Stack, ledger_id: int, found: Certified) -> LedgerOutcome:
     return outcome
 
 
+@in_phase("publish")
 def _publish(stack: Stack, outcomes: dict[int, LedgerOutcome], *, when_due: bool) -> None:
     """Topics side by side; a topic that was planned on two nodes has them one after the other."""
     topics: dict[str, dict[int, dict[int, Stored[Certificate]]]] = {}
+    sizes: dict[int, int] = {}
     for ledger_id, outcome in sorted(outcomes.items()):
         certificate, czxid = outcome.certificate, outcome.ml_czxid
         if certificate is not None and czxid is not None and outcome.wait is None:
             of_topic = topics.setdefault(certificate.record.ml_name, {})
             of_topic.setdefault(czxid, {})[ledger_id] = certificate
+            sizes[ledger_id] = certificate.record.data.size
 
     def publish(ml_name: str) -> None:
         for czxid, certificates in sorted(topics[ml_name].items()):
@@ -349,8 +344,10 @@ def _publish(stack: Stack, outcomes: dict[int, LedgerOutcome], *, when_due: bool
                 stack, ml_name, czxid, certificates, when_due=when_due
             ).items():
                 outcomes[ledger_id] = _with_result(outcomes[ledger_id], result)
+            done(i for i in certificates if outcomes[i].published is not None)
 
-    stack.topics_in_parallel(publish, sorted(topics))
+    with telling_ledgers(stack, "publishing", sizes) as done:
+        stack.topics_in_parallel(publish, sorted(topics))
 
 
 def _copy_changed_anew(

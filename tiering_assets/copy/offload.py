@@ -7,13 +7,14 @@ leaves an attempt that can be found by its record and collected; it leaves nothi
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.stack import Stack
-from tiering_assets.ground.task_progress import telling
+from tiering_assets.ground.task_progress import in_phase, telling
 from tiering_assets.look.ledger.plan import LedgerPlan
 from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.look.ledger.resume import Work, find_unfinished
@@ -38,6 +39,7 @@ from tiering_assets.tasks.runner import split_task
 
 SOFTWARE_GIT_SHA = "tierkeeper"  # brokers write their build here; readers only carry it
 SEND_ROUNDS_MAX = 3
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,7 @@ class _Reserved:
         return None if self.task is None else self.task.upload_id
 
 
+@in_phase("copy")
 def copy_ledgers(stack: Stack, plans: Sequence[LedgerPlan]) -> dict[int, CopiedAttempt | NotCopied]:
     """Copy a batch; one ledger's failure never hides another's success.
 
@@ -199,8 +202,9 @@ def _run(stack: Stack, tasks: Sequence[BlockTask]) -> dict[str, list[BlockRow]]:
         with telling(stack, "copying", pieces) as count:
 
             def told(row: BlockRow) -> None:
-                count(row)
-                _narrate(stack, row)
+                _tell_block(stack, row)
+                if (done := count(row)) is not None:
+                    stack.tell(f"ledger {row.ledger_id}: {done.copied_text}", row.ledger_id)
 
             rows = stack.runner.run(pieces, progress=told)
         for row in rows:
@@ -208,19 +212,17 @@ def _run(stack: Stack, tasks: Sequence[BlockTask]) -> dict[str, list[BlockRow]]:
     return by_attempt
 
 
-def _narrate(stack: Stack, row: BlockRow) -> None:
+def _tell_block(stack: Stack, row: BlockRow) -> None:
+    """A ledger is one line for people; its blocks are for who asks for everything, but one that
+    failed.
+    """
+    block = f"ledger {row.ledger_id} block {row.part_number}"
     if row.error:
-        stack.tell(f"ledger {row.ledger_id} block {row.part_number}: {row.error}", row.ledger_id)
-    elif not row.sent:
-        stack.tell(
-            f"ledger {row.ledger_id} block {row.part_number}: was sent before", row.ledger_id
-        )
+        stack.tell(f"{block}: {row.error}", row.ledger_id)
+    elif row.sent:
+        _LOG.debug("%s: %.1f MB in %.2f s", block, row.block_length / 1e6, row.seconds)
     else:
-        stack.tell(
-            f"ledger {row.ledger_id} block {row.part_number}: {row.block_length / 1e6:.1f} MB "
-            f"in {row.seconds:.2f} s",
-            row.ledger_id,
-        )
+        _LOG.debug("%s: was sent before", block)
 
 
 def _finish(stack: Stack, item: _Reserved, rows: Sequence[BlockRow]) -> CopiedAttempt:

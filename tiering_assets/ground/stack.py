@@ -129,6 +129,13 @@ Judge = Callable[[Sequence[IndexFacts]], dict[int, SuiteResult]]
 JudgeLedgers = Callable[[Sequence[LedgerRow]], dict[int, tuple[SuiteResult, ...]]]
 
 
+class Bar(Protocol):
+    """One line that is drawn over, until it is cleared."""
+
+    def show(self, line: str) -> None: ...
+    def clear(self) -> None: ...
+
+
 class Parallel(Protocol):
     """Does something to each of some things, and returns the results in their order."""
 
@@ -169,7 +176,9 @@ def _unheard(_line: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
-    """One cluster, one bucket, one run. `narrate` gets a line of progress for people."""
+    """One cluster, one bucket, one run. `narrate` gets a line of progress for people; `bar` draws
+    how far it is where somebody watches.
+    """
 
     settings: Settings
     metadata: MetadataStore
@@ -185,6 +194,7 @@ class Stack:
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     narrate: Narrate = _unheard
+    bar: Bar | None = None
     judge: Judge = validate_indexes
     judge_ledgers: JudgeLedgers = validate_ledgers
     user_suites: tuple[UserSuite, ...] = ()
@@ -236,6 +246,7 @@ def open_stack(
     runner: TaskRunner | None = None,
     run_id: str | None = None,
     narrate: Narrate | None = None,
+    bar: Bar | None = None,
     command: str = "",
 ) -> Iterator[Stack]:
     """Connect to everything and close it again. Errors name the server and the setting.
@@ -289,6 +300,7 @@ def open_stack(
             instance=instance,
             run_id=run_id,
             narrate=narrate,
+            bar=bar,
             memory=memory,
             user_suites=user_suites,
             prepare_judge=_preparing(runner),

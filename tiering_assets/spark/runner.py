@@ -47,17 +47,20 @@ _ENTRY = "tiering_assets.spark.worker_main:run_batches"
 
 
 @contextmanager
-def open_spark_runner(settings: Settings, *, run_id: str = "") -> Iterator[SparkRunner]:
+def open_spark_runner(
+    settings: Settings, *, run_id: str = "", narrate: Callable[[str], None] | None = None
+) -> Iterator[SparkRunner]:
     """Yield a runner on this process's session, started before its first task if there is none.
 
     A run that finds nothing to do pays for no JVM. Errors as in `open_session`; bad settings are
-    told at once. `run_id` lets a later run interrupt what this one leaves behind.
+    told at once. `run_id` lets a later run interrupt what this one leaves behind. `narrate` is told
+    once that Spark starts.
     """
     check_spark(settings)
     with ExitStack() as exits:
         unwanted = Event()
         opened = open_session(settings, run_id=run_id, given_up=unwanted.is_set)
-        runner = SparkRunner(lambda: exits.enter_context(opened), settings)
+        runner = SparkRunner(lambda: exits.enter_context(opened), settings, narrate)
         try:
             yield runner
         finally:
@@ -68,8 +71,13 @@ def open_spark_runner(settings: Settings, *, run_id: str = "") -> Iterator[Spark
 class SparkRunner:
     """Runs tasks in Spark's Python workers; rows arrive, and progress is told, job by job."""
 
-    def __init__(self, open_: Callable[[], SparkSession], settings: Settings) -> None:
-        self._open = open_
+    def __init__(
+        self,
+        open_: Callable[[], SparkSession],
+        settings: Settings,
+        narrate: Callable[[str], None] | None = None,
+    ) -> None:
+        self._open, self._narrate = open_, narrate
         self._opening: Future[SparkSession] | None = None
         self._lock = Lock()
         self._settings = settings
@@ -134,6 +142,8 @@ class SparkRunner:
         with self._lock:
             if self._opening is None:
                 self._opening = Future()
+                if self._narrate is not None:
+                    self._narrate("starting Spark")
                 Thread(
                     target=_fulfil,
                     args=(self._opening, self._open),

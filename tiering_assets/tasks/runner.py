@@ -19,7 +19,7 @@ from tiering_assets.tasks.descriptors import BlockRow, BlockTask
 from tiering_assets.tasks.worker import Worker, run_task
 
 TASKS_AT_ONCE = 2  # of a local runner: a third gains nothing where the store is the bound
-Progress = Callable[[BlockRow], None]
+Progress = Callable[[BlockRow], object]
 
 
 class TaskRunner(Protocol):

@@ -16,7 +16,7 @@ from hashlib import sha256
 from tiering_assets.ground.effects import reach
 from tiering_assets.ground.signing import load_signer
 from tiering_assets.ground.stack import Stack
-from tiering_assets.ground.task_progress import telling
+from tiering_assets.ground.task_progress import in_phase, telling
 from tiering_assets.look.ledger.plan import LedgerPlan
 from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.look.ledger.verification import (
@@ -73,6 +73,7 @@ class _Objects:
     index_body: bytes
 
 
+@in_phase("verify")
 def verify_attempts(
     stack: Stack, attempts: Sequence[ToVerify]
 ) -> dict[int, Stored[Certificate] | TierkeeperError]:

@@ -1,6 +1,8 @@
 """A batch takes each ledger on from where it is, and publishes no copy that waits or is doubted."""
 
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from tiering_assets.copy import offload
 from tiering_assets.ground.own_policy import TieringMode
 from tiering_assets.ground.reasons import Reason, Wait
 from tiering_assets.ground.stack import _preparing
+from tiering_assets.ground.task_progress import phases_of
 from tiering_assets.look.brakes.pauses import pause
 from tiering_assets.look.brakes.scopes import EVERYTHING
 from tiering_assets.look.ledger.plan import plan_ledger
@@ -294,6 +297,26 @@ def test_what_is_to_be_done_is_told_before_the_runner_is_waited_for(scene):
     offload_batch(stack, [0])
     first = said[: said.index("started")]
     assert any("1 ledgers to copy and 0 to read back, of 1 topics, " in line for line in first)
+
+
+def test_a_run_tells_how_far_it_is_in_each_phase_and_how_long_each_took(scene):
+    said: list[Any] = []
+
+    @contextmanager
+    def at_the_end(_seconds, act):
+        yield
+        act()
+
+    stack = replace(scene.process(), narrate=said.append, every=at_the_end)
+    offload_batch(stack, [0])
+    told = [line.event["progress"] for line in said if "progress" in getattr(line, "event", {})]
+    assert [(one["action"], one["ledgers_done"], one["ledgers"]) for one in told] == [
+        ("copying", 1, 1),
+        ("reading back", 1, 1),
+        ("publishing", 1, 1),
+    ]
+    assert all(one["bytes_done"] == one["bytes"] > 0 for one in told)
+    assert [*phases_of(stack).seconds] == ["plan", "copy", "verify", "publish"]
 
 
 @pytest.mark.parametrize(("plan_s", "told_first"), [(0.1, True), (3.0, False)])

@@ -2,11 +2,13 @@
 touched.
 """
 
+import re
 from dataclasses import replace
 
 import pytest
 
 from tests.support.at_effect import at_effect
+from tests.support.debug_log import debug_log
 from tests.support.sim_scene import TOPIC, Scene
 from tiering_assets.copy import offload
 from tiering_assets.copy.offload import CopiedAttempt, copy_ledgers, give_up, object_metadata
@@ -100,13 +102,17 @@ def copier(scene):
 # ----- a new attempt
 
 
-def test_each_block_is_a_part_and_is_told(copier):
-    copied = copier.copy()
+def test_each_block_is_a_part_and_its_ledger_is_one_line(copier):
+    with debug_log("tiering_assets.copy.offload") as blocks:
+        copied = copier.copy()
     assert isinstance(copied, CopiedAttempt)
     assert copied.parts_sent == 4
     assert sorted(copier.sent) == [1, 2, 3, 4]
-    assert [line for line in copier.told if "block 3" in line and "MB in" in line]
-    assert not [line for line in copier.told if "was sent before" in line]
+    assert [line for line in blocks if "block 3" in line and "MB in" in line]
+    assert not [line for line in blocks if "was sent before" in line]
+    [line] = copier.told
+    said = rf"ledger {copier.ledger_id}: \d+\.\d MB copied in \d+\.\d\d s, 4 blocks"
+    assert re.fullmatch(said, line)
 
 
 def test_a_ledger_of_one_block_needs_no_upload(scene):
@@ -132,12 +138,14 @@ def test_parts_that_were_sent_are_not_sent_again(copier, monkeypatch, etag):
     copier.die_at(monkeypatch, "offload.parts_sent")
     if etag == "another":
         listing(copier, lambda parts: [replace(part, etag='"another"') for part in parts])
-    copied = copier.copy()
+    with debug_log("tiering_assets.copy.offload") as blocks:
+        copied = copier.copy()
     assert len(copier.attempts) == 1
     assert isinstance(copied, CopiedAttempt)
     assert (copied.parts_sent, copier.sent) == (0, [])
     assert [line for line in copier.told if line.endswith(": 4 of 4 parts are there")]
-    assert [line for line in copier.told if line.endswith("block 2: was sent before")]
+    assert [line for line in copier.told if line.endswith(", 4 blocks, 4 sent before")]
+    assert [line for line in blocks if line.endswith("block 2: was sent before")]
 
 
 @pytest.mark.parametrize("checksums", [False, True])

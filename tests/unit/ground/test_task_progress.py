@@ -9,7 +9,15 @@ import pytest
 
 from tests.support.made_ledger import MadeLedger
 from tests.support.sim_scene import Scene
-from tiering_assets.ground.task_progress import TaskProgress, span_text, telling
+from tiering_assets.ground.task_progress import (
+    LedgerProgress,
+    TaskProgress,
+    in_phase,
+    phase,
+    phases_of,
+    span_text,
+    telling,
+)
 from tiering_assets.ground.turns import every
 from tiering_assets.tasks.descriptors import TaskKind, failure_row
 from tiering_assets.tasks.runner import split_task
@@ -93,6 +101,91 @@ def test_a_line_says_it_and_carries_it():
     assert line.startswith("copying: 0 of 1 ledgers, 0.0 of 0.0 MB, ")
     assert line.event["progress"]["bytes_done"] == rows_of(tasks)[0].block_length
     assert line.event["progress"]["ledgers"] == 1
+
+
+def test_the_last_block_of_a_ledger_says_what_all_of_them_came_to():
+    tasks = tasks_of(1, 2)
+    progress = TaskProgress("copying", tasks, clock=Clock())
+    first = [row for row in rows_of(tasks) if row.ledger_id == 1]
+    resumed = [replace(first[0], sent=False), *first[1:]]
+    tallies: list[Any] = [progress.count(row) for row in resumed]
+    *early, last = tallies
+    assert {*early} == {None}
+    size = sum(row.block_length for row in first)
+    assert last.copied_text == (
+        f"{size / 1e6:.1f} MB copied in {len(first)}.00 s, {len(first)} blocks, 1 sent before"
+    )
+    assert progress.count(first[-1]) is None  # told once, whoever runs a task twice
+
+
+def test_a_ledger_of_one_block_says_no_more_than_its_block_did():
+    """The event budget of a ledger has no room for more."""
+    [task] = split_task(
+        MadeLedger(entries=1, size=64, block_bytes=BLOCK).task(TaskKind.COPY), bytes_max=BLOCK
+    )
+    tally: Any = TaskProgress("copying", [task], clock=Clock()).count(row_of(task, task.blocks[0]))
+    assert tally.copied_text == "0.0 MB copied in 1.00 s"
+    assert len(f"ledger 7: {tally.copied_text}") <= len("ledger 7 block 1: 0.0 MB in 1.00 s")
+
+
+def test_ledgers_are_counted_as_a_whole_where_they_have_no_tasks():
+    clock = Clock()
+    progress = LedgerProgress("publishing", {1: 30, 2: 50, 3: 20}, clock=clock)
+    assert progress.figures().seconds_left is None
+    clock.now = 4.0
+    progress.count([1, 2])
+    progress.count(i for i in (2,))
+    assert progress.figures().text == (
+        "publishing: 2 of 3 ledgers, 0.0 of 0.0 MB, 0.0 MB/s, 1 s left"
+    )
+
+
+class NotedBar:
+    def __init__(self):
+        self.said = []
+
+    def show(self, line):
+        self.said.append(line)
+
+    def clear(self):
+        self.said.append(None)
+
+
+def test_where_somebody_watches_a_bar_has_it_within_two_seconds_and_is_gone_after_it():
+    bar, ticks = NotedBar(), []
+
+    @contextmanager
+    def noted(seconds, act):
+        ticks.append(seconds)
+        act()
+        yield
+
+    stack = replace(Scene().process(), narrate=pytest.fail, bar=bar, every=noted)
+    with pytest.raises(ValueError, match="ended"), telling(stack, "copying", tasks_of(7)):
+        raise ValueError("ended")
+    line, gone = bar.said
+    assert ticks == [1.0]
+    assert line.event["progress"]["bytes_done"] == 0
+    assert gone is None
+
+
+def test_phases_add_up_by_name_and_count_what_failed():
+    clock = Clock()
+    stack = replace(Scene().process(), monotonic=clock)
+
+    @in_phase("copy")
+    def copy(stack, seconds):
+        clock.now += seconds
+        if seconds == 3:
+            raise ValueError("ended")
+        return "copied"
+
+    with phase(stack, "plan"):
+        clock.now += 0.25
+    assert copy(stack, 2) == "copied"
+    with pytest.raises(ValueError, match="ended"):
+        copy(stack, 3)
+    assert phases_of(stack).seconds == {"plan": 0.25, "copy": 5.0}
 
 
 def test_nothing_is_told_of_what_ends_before_the_first_time():

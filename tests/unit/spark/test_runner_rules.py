@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from threading import Event
+from typing import Any, cast
 
 import pytest
 from pyspark.sql import DataFrame
 
+from tiering_assets.resources.settings import Settings
 from tiering_assets.spark import runner
-from tiering_assets.spark.runner import JOBS_AT_ONCE, small_jobs
+from tiering_assets.spark.runner import JOBS_AT_ONCE, SparkRunner, small_jobs
 from tiering_assets.tasks.descriptors import BlockTask
 
 ACTIONS = {
@@ -65,3 +68,20 @@ def test_a_long_run_is_small_jobs_that_fill_the_cores(slots, cores, jobs):
     if len(found) > 1:
         at_once = min(cores, JOBS_AT_ONCE - 1)
         assert at_once * len(found[0]) >= cores
+
+
+def test_that_spark_starts_is_told_once_and_before_anybody_waits_for_it():
+    said: list[str] = []
+    session, asked = object(), Event()
+
+    def opened():
+        assert said == ["starting Spark"]
+        asked.set()
+        return session
+
+    made = SparkRunner(cast(Any, opened), Settings(), said.append)
+    assert said == []  # a run that has nothing to do starts none
+    made.start()
+    made.start()
+    assert asked.is_set()
+    assert said == ["starting Spark"]

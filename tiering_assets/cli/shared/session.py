@@ -10,7 +10,7 @@ import json
 import logging
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +22,7 @@ from tiering_assets.cli.terminal.screen import error_screen
 from tiering_assets.resources.plain_text import plain
 
 if TYPE_CHECKING:
+    from tiering_assets.cli.terminal.progress import ProgressBar
     from tiering_assets.ground.stack import Stack
     from tiering_assets.resources.settings import Settings
     from tiering_assets.resources.settings_sources import LoadedSettings
@@ -50,6 +51,7 @@ class Session:
     log_format: LogFormat = LogFormat.TEXT
     command: str = ""
     _loaded: LoadedSettings | None = None
+    _bar: ProgressBar | None = None
 
     def loaded(self) -> LoadedSettings:
         """Settings and where each came from. SettingsError for anything wrong with them."""
@@ -74,20 +76,35 @@ class Session:
             if runner is Runner.SPARK:
                 from tiering_assets.spark.runner import open_spark_runner
 
-                self.progress("starting Spark")
-                tasks = exits.enter_context(open_spark_runner(self.settings, run_id=run_id))
+                tasks = exits.enter_context(
+                    open_spark_runner(self.settings, run_id=run_id, narrate=self.progress)
+                )
             yield exits.enter_context(
                 open_stack(
                     self.settings,
                     runner=tasks,
                     run_id=run_id,
                     narrate=self.progress,
+                    bar=self.bar(),
                     command=self.command,
                 )
             )
 
+    def bar(self) -> ProgressBar | None:
+        """What draws how far a run is; None where nobody watches, or logs come between."""
+        plain_text = self.log_format is LogFormat.TEXT and not self.verbosity
+        if self._bar is None and plain_text and error_screen().redraws:
+            from tiering_assets.cli.terminal.progress import ProgressBar
+
+            self._bar = ProgressBar(error_screen)
+        return self._bar
+
     def progress(self, line: str) -> None:
         """A line for whoever watches; never a result. As JSON with what it is about."""
+        with nullcontext() if self._bar is None else self._bar.aside():
+            self._print(line)
+
+    def _print(self, line: str) -> None:
         if self.log_format is LogFormat.JSON:
             event = getattr(line, "event", {})
             line = json.dumps({"level": "progress", "message": line, **event}, ensure_ascii=False)

@@ -19,10 +19,13 @@ from typing import Final, TextIO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
-    """`width` is None in a pipe. `now` is what ages are counted to; None is the clock's time."""
+    """`width` is None in a pipe. `redraws`: a line can be drawn over. `now` is what ages are
+    counted to; None is the clock's time.
+    """
 
     width: int | None = None
     colour: bool = False
+    redraws: bool = False
     now: datetime | None = None
 
     @property
@@ -56,7 +59,8 @@ def _found(stream: TextIO | None = None) -> Screen:
         return Screen()
     dumb = os.environ.get("TERM", "") in ("", "dumb")
     colour = not dumb and not os.environ.get("NO_COLOR")
-    return Screen(width=shutil.get_terminal_size().columns, colour=colour)
+    width = shutil.get_terminal_size().columns
+    return Screen(width=width, colour=colour, redraws=not dumb)
 
 
 @contextmanager

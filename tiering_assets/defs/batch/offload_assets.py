@@ -4,7 +4,7 @@ Owns: what the good ledgers reached is told as soon as the batch is done, before
 the run by name. No ledger waits for Dagster: what it has no key for is counted.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -123,13 +123,14 @@ def _offload(
     """Offload a batch; without offload_contexts in the selection nothing is published."""
     from tiering_assets.automation.choices import sealed_ledgers
     from tiering_assets.batch.pipeline import offload_batch
+    from tiering_assets.ground.task_progress import phases_of
 
     publish = cluster.offload_contexts in context.selected_asset_keys
     with (
         tiering_stack.connect(context, cluster, with_tasks=True) as stack,
         observed_backlog(context, cluster, stack),
     ):
-        started = stack.monotonic()
+        started, phases = stack.monotonic(), phases_of(stack)
         wanted = chosen_ids(context, cluster, config, stack)
         most = most_ledgers(cluster, config.max_ledgers)
         prefix = plan_of(stack, config, chosen=wanted)
@@ -147,7 +148,7 @@ def _offload(
             narrate_progress(context, stack, prefix)
         seconds = stack.monotonic() - started
     yield from ()  # nothing is materialized but ledger by ledger, above
-    _finish(context, cluster, outcomes, seconds=seconds)
+    _finish(context, cluster, outcomes, seconds=seconds, phases=phases.seconds)
 
 
 def _tell(
@@ -228,7 +229,9 @@ def _finish(
     outcomes: list["LedgerOutcome"],
     *,
     seconds: float,
+    phases: Mapping[str, float],
 ) -> None:
+    """What the run came to, and as its last event the summary, before it fails."""
     waiting: dict[int, str] = {}
     failures: dict[int, str] = {}
     for outcome in outcomes:
@@ -237,11 +240,6 @@ def _finish(
         elif outcome.wait is not None:
             waiting[outcome.ledger_id] = str(outcome.wait)
     rows = [_row(outcome, failures, waiting) for outcome in outcomes]
-    log_batch(
-        context,
-        cluster.offload_contexts,
-        BatchSummary(action="offload", rows=tuple(rows), seconds=seconds),
-    )
     done = sum(o.ledger_id not in waiting and o.ledger_id not in failures for o in outcomes)
     noop = sum(outcome.noop for outcome in outcomes)
     narrate(
@@ -250,6 +248,11 @@ def _finish(
         f"{len(failures)} failed"
         if outcomes
         else f"{NOTHING_DUE}: {_NONE_READY}",
+    )
+    log_batch(
+        context,
+        cluster.offload_contexts,
+        BatchSummary(action="offload", rows=tuple(rows), seconds=seconds, phases=phases),
     )
     if failures:
         raise batch_failure("offload", failures, done=done, waiting=waiting)

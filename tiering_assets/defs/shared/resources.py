@@ -77,12 +77,14 @@ class TieringStack(TierkeeperSettings):
         with ExitStack() as opened:
             settings = self.load_for_cluster(cluster)
             run_id = context.op_execution_context.run_id
+            lines = RunLines(context, by_day=cluster.by_day)
+            runner = opened.enter_context(_runner(settings, run_id, lines)) if with_tasks else None
             stack = opened.enter_context(
                 self.open(
                     settings,
-                    runner=opened.enter_context(_runner(settings, run_id)) if with_tasks else None,
+                    runner=runner,
                     run_id=run_id,
-                    narrate=RunLines(context, by_day=cluster.by_day),
+                    narrate=lines,
                     command=context.op_execution_context.job_name,
                 )
             )
@@ -128,7 +130,7 @@ class TieringStack(TierkeeperSettings):
 
 
 @contextmanager
-def _runner(settings: Settings, run_id: str) -> Iterator[TaskRunner]:
+def _runner(settings: Settings, run_id: str, narrate: Narrate) -> Iterator[TaskRunner]:
     match settings.dagster.runner:
         case "local":
             from tiering_assets.tasks.runner import LocalRunner
@@ -137,7 +139,7 @@ def _runner(settings: Settings, run_id: str) -> Iterator[TaskRunner]:
         case "spark":
             from tiering_assets.spark.runner import open_spark_runner
 
-            with open_spark_runner(settings, run_id=run_id) as runner:
+            with open_spark_runner(settings, run_id=run_id, narrate=narrate) as runner:
                 yield runner
         case other:
             raise SettingsError(f"dagster.runner is {other!r}, expected spark or local")

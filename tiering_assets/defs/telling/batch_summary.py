@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
@@ -23,6 +23,7 @@ RESULT_TAG = "tierkeeper/result"
 DRY_RUN_TAG = "tierkeeper/dry_run"
 NOTHING_DUE = "nothing was due"
 RunContext = Context | dg.OpExecutionContext
+PHASES = ("plan", "copy", "verify", "publish")  # of an offload run, in their order
 _SHOWN_MAX = 50  # rows of a table people read; the run's log has every ledger
 _COLUMNS = dg.TableSchema(
     columns=[
@@ -64,11 +65,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSummary:
-    """`seconds` is the time of the whole batch, `action` the job's name."""
+    """`seconds` is the time of the whole batch, `phases` that of each, `action` the job's name."""
 
     action: str
     rows: tuple[Row, ...]
     seconds: float
+    phases: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def counts(self) -> dict[Result, int]:
@@ -147,6 +149,8 @@ def _markdown(summary: BatchSummary) -> str:
     lines = [f"**{summary.action}**: {summary.line}; {moved}{summary.seconds:.1f} s"]
     if summary.bytes and summary.seconds > 0:
         lines[0] += f", {bytes_text(round(summary.bytes / summary.seconds))}/s"
+    if summary.phases:
+        lines += ["", *_phases(summary.phases)]
     for result in (Result.FAILED, Result.WAITING):
         reasons = _reasons(row for row in summary.rows if row.result is result)
         if reasons:
@@ -155,6 +159,15 @@ def _markdown(summary: BatchSummary) -> str:
             if len(reasons) > 10:
                 lines.append(f"\n{len(reasons) - 10} more reasons: see the table `ledgers`.")
     return "\n".join(lines)
+
+
+def _phases(seconds: Mapping[str, float]) -> list[str]:
+    """A row of seconds below the names of the phases; one that was never reached took none."""
+    return [
+        f"| {' | '.join(PHASES)} |",
+        "|---" * len(PHASES) + "|",
+        f"| {' | '.join(f'{seconds.get(name, 0.0):.1f} s' for name in PHASES)} |",
+    ]
 
 
 def _reasons(rows: Iterable[Row]) -> list[tuple[str, int, int]]:
