@@ -344,7 +344,7 @@ class BudgetSettings:
 @dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
 class MetricsSettings:
     topics_max: int = setting(
-        0,
+        20,
         "topics with figures of their own in `tierkeeper metrics`, those with most lag; 0 is none",
         kinds.COUNT.upto(1_000_000, "each topic is a time series", zero=True),
     )

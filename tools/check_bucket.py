@@ -220,6 +220,7 @@ FIELDS: dict[str, dict[str, Any]] = {
         "ledgers?": [int],
         "records?": [{"key": str, "sha256?": str}],
         "for_run?": str,
+        "failed?": bool,
     },
 }
 TIME_OF = {

@@ -1,17 +1,12 @@
 """`tierkeeper metrics` on real servers, scraped over HTTP; sizes are the broker's own."""
 
-import os
-import re
 import signal
-import subprocess
 import time
-import urllib.request
-from contextlib import contextmanager
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
-from tests.support.cli_shell import COMMAND, Shell
+from tests.support.cli_shell import Shell
+from tests.support.metrics_server import serving
 from tests.support.tiered_cluster import PATIENCE_S, tiered_cluster, wait_until
 from tiering_assets.resources.devstack.traffic import TopicSpec, produce
 
@@ -57,55 +52,6 @@ def sizes(cluster):
     return {one["ledgerId"]: (one["size"], one["offloaded"]) for one in told}
 
 
-class Server:
-    """A running `tierkeeper metrics serve`."""
-
-    def __init__(self, process, log):
-        self.process, self._log = process, log
-        wait_until(self._address, "it listens")
-
-    def _address(self):
-        assert self.process.poll() is None, self._log.read_text()
-        return re.search(r"http://\S+/metrics", self._log.read_text())
-
-    def scrape(self):
-        with urllib.request.urlopen(self._address().group(), timeout=60) as answer:
-            assert answer.headers["Content-Type"].startswith("text/plain")
-            text = answer.read().decode()
-        families = text_string_to_metric_families(text)
-        return {(s.name, *s.labels.values()): s.value for f in families for s in f.samples}
-
-    def survey(self, *, good=True):
-        """What is served after a survey that began now; a bad one need not have."""
-        surveys = ("tierkeeper_surveys_total", "success" if good else "failure")
-        before = self.scrape()[surveys]
-        wait_until(lambda: self.scrape()[surveys] >= before + 1 + good, "new surveys")
-        return self.scrape()
-
-    def stop(self, number):
-        self.process.send_signal(number)
-        return self.process.wait(timeout=60)
-
-
-@contextmanager
-def serving(stack, directory, **changes):
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("TIERKEEPER_")}
-    log = directory / "serve.log"
-    with log.open("w") as stderr:
-        process = subprocess.Popen(
-            [*COMMAND, "metrics", "serve", "--port", "0", "--every", "1"],
-            env=kept | stack.environment() | LONG_LAG | changes,
-            cwd=directory,
-            stderr=stderr,
-        )
-    try:
-        yield Server(process, log)
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait(timeout=PATIENCE_S)
-
-
 def test_a_scrape_follows_a_ledger_from_copy_lag_to_published(
     stack_to_stop, cluster, directory, two_closed
 ):
@@ -114,7 +60,7 @@ def test_a_scrape_follows_a_ledger_from_copy_lag_to_published(
         "TIERKEEPER_METRICS_TOPICS_MAX": "1000",
         "TIERKEEPER_OBJECTIVES_COPY_LAG_BYTES_MAX": "1",
     }
-    with serving(stack_to_stop, directory, **wanted) as server:
+    with serving(stack_to_stop, directory, LONG_LAG | wanted) as server:
         before = server.survey()
         size = {i: bytes_ for i, (bytes_, _offloaded) in sizes(cluster).items()}
         lag = size[first] + size[second]
@@ -157,7 +103,9 @@ def test_what_is_due_is_delete_lag(cluster, shell, two_closed):
 def test_while_the_store_is_away_old_figures_are_marked_as_old(
     stack_to_stop, directory, two_closed
 ):
-    with serving(stack_to_stop, directory, TIERKEEPER_STORE_ATTEMPTS_MAX="1") as server:
+    with serving(
+        stack_to_stop, directory, LONG_LAG | {"TIERKEEPER_STORE_ATTEMPTS_MAX": "1"}
+    ) as server:
         good = server.survey()
         stack_to_stop.stop_server("s3")
         try:

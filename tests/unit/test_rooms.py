@@ -111,7 +111,8 @@ PURE = {
     "tiering_assets.batch": "backfill_rules offload_estimate_rules offload_prefix_rules "
     "offload_status_rules request_count",
     "tiering_assets.catalogue": "columns settled",
-    "tiering_assets.catalogue.facts": "changes known_ledger read_pages record_facts rows seen_ledger",
+    "tiering_assets.catalogue.facts": "changes known_ledger read_pages record_facts rows seen_ledger "
+    "work_done",
     "tiering_assets.catalogue.openlineage": "datasets page_events runs_told telling_mark",
     "tiering_assets.catalogue.scan": "plain_rows topic_rows",
     "tiering_assets.catalogue.upkeep": "settlements spans",
@@ -360,6 +361,10 @@ def test_nothing_is_decided_by_the_catalogue():
         "tiering_assets.fleet.source",
         "tiering_assets.fleet.topic_figures",
         "tiering_assets.fleet.topics",
+        "tiering_assets.fleet.work_done",
+        "tiering_assets.metrics.collector",
+        "tiering_assets.metrics.counters",
+        "tiering_assets.metrics.surveyed",
         "tiering_assets.notebook.frames",
         "tiering_assets.notebook.ledger_trail",
         "tiering_assets.notebook.look",

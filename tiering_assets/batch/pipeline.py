@@ -110,11 +110,13 @@ def offload_batch(
             attempted |= _copy_changed_anew(stack, outcomes, ask, when_due=when_due)
         _settle(stack, [outcomes[i] for i in begun], attempted, rights)
     except BaseException as ended:
+        stack.book.note_failure()
         if not isinstance(ended, Exception):  # Ctrl-C, or Dagster's own way to end a run
             _interrupted(stack, outcomes, rights, publish=publish)
         raise
     finally:
         _each(stack, wanted, partial(_drop, stack), {})
+        stack.book.note_failure(any(one.error is not None for one in outcomes.values()))
         stack.book.close_page()
     seconds = stack.monotonic() - started
     return [replace(outcomes[i], seconds=outcomes[i].seconds or seconds) for i in wanted]
@@ -160,9 +162,7 @@ def _claim(stack: Stack, ledger_id: int) -> LedgerOutcome:
 def _interrupted(
     stack: Stack, outcomes: Mapping[int, LedgerOutcome], rights: Rights, *, publish: bool
 ) -> None:
-    """Record of every ledger that was not done with that its run was ended, or what it failed
-    by.
-    """
+    """Record of each ledger that is not done with that its run was ended, or what it failed by."""
     over = RunInterruptedError(
         f"interrupted: run {stack.run_id} was ended; the next run goes on where it stopped"
     )

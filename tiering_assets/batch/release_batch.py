@@ -109,6 +109,8 @@ def release_batch(
         results.update(changed.released)
         if ml_name in waiting:
             along.update(_along(stack, waiting[ml_name], changed.published))
+    if any(isinstance(one, TierkeeperError) for one in results.values()):
+        stack.book.note_failure()
     return ReleaseResults(_outcomes(stack, results, owners), along)
 
 

@@ -53,6 +53,16 @@ class InWork:
                 runs[name] = run
         return InWork(runs)
 
+    def died(self, pages: Iterable[ReadPage]) -> int:
+        """How many of them these pages say to have died with ledgers in work."""
+        runs, count = self, 0
+        for page in pages:
+            left = runs.behind([page])
+            name = None if page.stored is None else page.stored.record.for_run
+            count += name is not None and name in runs.runs and name not in left.runs
+            runs = left
+        return count
+
     def as_text(self) -> str:
         return json.dumps(
             {name: [run.since.isoformat(), *sorted(run.ledgers)] for name, run in self.runs.items()}

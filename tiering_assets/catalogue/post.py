@@ -18,9 +18,19 @@ from tiering_assets.catalogue.columns import POSTED, TABLES
 from tiering_assets.catalogue.facts.changes import changed_rows, changes_of
 from tiering_assets.catalogue.facts.read_pages import FoundRecord, ReadPage, ReadPages
 from tiering_assets.catalogue.facts.rows import block_rows, event_rows
+from tiering_assets.catalogue.facts.work_done import WorkDone, done_between
 from tiering_assets.catalogue.named import named_in, read_record, to_read
 from tiering_assets.catalogue.pages import newest_page, read_pages
-from tiering_assets.catalogue.view import OF_LEDGERS, AsOf, Catalogue, Tables, rows_of
+from tiering_assets.catalogue.status import work_done_before
+from tiering_assets.catalogue.view import (
+    OF_LEDGERS,
+    WORK_DONE,
+    AsOf,
+    Catalogue,
+    Tables,
+    as_of_told,
+    rows_of,
+)
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records.bucket_models import NamedRecord
 from tiering_assets.resources.tables import Table
@@ -64,9 +74,10 @@ def post(stack: Stack, catalogue: Catalogue) -> Posted:
         for name, table in tables.items():
             if table.mark >= mark:
                 continue
-            made = _rows(name, batch.behind(table.mark), every)
+            made, done = _rows(name, batch.behind(table.mark), every)
+            says = told if done is None else {**told, WORK_DONE: done.as_text()}
             if not table.append(
-                pa.Table.from_pylist(made, schema=TABLES[name]), mark=mark, told=told
+                pa.Table.from_pylist(made, schema=TABLES[name]), mark=mark, told=says
             ):
                 break  # another poster came to another page: from its mark on
             rows[name] = len(made)
@@ -117,12 +128,20 @@ def told_behind(before: AsOf, batch: ReadPages) -> dict[str, str]:
     }
 
 
-def _rows(name: str, batch: ReadPages, tables: Tables) -> list[dict[str, Any]]:
+def _rows(
+    name: str, batch: ReadPages, tables: Tables
+) -> tuple[list[dict[str, Any]], WorkDone | None]:
+    """The rows of a table, and with those of ledgers what was done so far."""
     if name == "blocks":
-        return [*block_rows(batch)]
+        return [*block_rows(batch)], None
     if name == "events":
-        return [*event_rows(batch)]
+        return [*event_rows(batch)], None
     changes = [*changes_of(batch)]
     before = rows_of(tables, sorted({one.ledger_id for one in changes}))
-    turn = tables[name].turn + 1
-    return [{**row, "turn": turn} for row in changed_rows(changes, before)]
+    table = tables[name]
+    made = [{**row, "turn": table.turn + 1} for row in changed_rows(changes, before)]
+    runs = WorkDone(
+        failed_runs=sum(page.failed for page in batch.readable),
+        died_runs=as_of_told(table.mark, table.told()).in_work.died(batch.pages),
+    )
+    return made, work_done_before(tables).plus(done_between(before, made)).plus(runs)

@@ -1,4 +1,8 @@
-"""How far the catalogue goes, and what it has seen that somebody should look at."""
+"""How far the catalogue goes, what was done up to there, and what somebody should look at.
+
+Owns: what was done is told by the newest commit of `ledger_changes`, and no row is read for it.
+Tables of an older version, or made anew, tell nothing: the first posting counts their rows once.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,11 @@ from typing import Final
 
 import pyarrow as pa
 
+from tiering_assets.catalogue.facts.work_done import WorkDone, all_rows_sql, of_all_rows
 from tiering_assets.catalogue.pages import newest_page
 from tiering_assets.catalogue.scans_told import ScansTold
 from tiering_assets.catalogue.view import (
+    WORK_DONE,
     AsOf,
     Catalogue,
     Tables,
@@ -74,6 +80,21 @@ def catalogue_status(stack: Stack, catalogue: Catalogue) -> Status:
             )
         ),
     )
+
+
+def work_done(tables: Tables) -> WorkDone | None:
+    """Up to the page that the table goes to; None where no posting has told yet."""
+    text = tables["ledger_changes"].told().get(WORK_DONE)
+    return None if text is None else WorkDone.from_text(text)
+
+
+def work_done_before(tables: Tables) -> WorkDone:
+    """The same, counted from rows where nothing tells."""
+    told = work_done(tables)
+    if told is not None:
+        return told
+    [row] = answer(tables, all_rows_sql()).to_pylist()
+    return of_all_rows(row)
 
 
 def lag_of(stack: Stack, as_of: AsOf, *, newest: int) -> float:

@@ -29,7 +29,9 @@ from tiering_assets.resources.table_place import TablePlace, place_at
 from tiering_assets.resources.table_upkeep import with_columns
 from tiering_assets.resources.tables import Table, ask, open_table, rows_in, table_at
 
-OF_PAGES: Final = ("page", "written_at", "proven_at", "in_work")
+WORK_DONE: Final = "work_done"
+"""What commits of `ledger_changes` say was done up to their page."""
+OF_PAGES: Final = ("page", "written_at", "proven_at", "in_work", WORK_DONE)
 """What each commit of a posted table repeats of the last page."""
 OF_LEDGERS: Final = tuple(one.changes for one in SETTLED.values())
 """Tables behind `ledgers` and `topics`: who asks of nothing else need not open the others."""

@@ -65,6 +65,7 @@ class DayBook:
         self._objects, self._prefix, self._scribe = objects, prefix, scribe
         self._open: set[int] = set()
         self._written: list[NamedRecord] = []
+        self._failed = self._failure_told = False
         self._newest: tuple[int, str] | None = None
 
     def take_up(self, ledger_ids: Iterable[int]) -> None:
@@ -108,6 +109,10 @@ class DayBook:
             for some in lots_of(sorted(ledger_ids), LEDGERS_MAX):
                 self._append("close", ledgers=some, for_run=run_id)
 
+    def failed(self) -> None:
+        """Have the next close page say that the run failed, if none of this run did."""
+        self._failed = True
+
     def close(self) -> None:
         """Say what was written, and that the run is done with what it took up. Never raises.
 
@@ -136,7 +141,10 @@ class DayBook:
         before = len(written) - len(written) % RECORDS_MAX
         for records in lots_of(written[:before], RECORDS_MAX):
             self._append("close", records=records)
-        self._append("close", ledgers=ledgers[:LEDGERS_MAX], records=written[before:])
+        failed = self._failed and not self._failure_told
+        last = written[before:]
+        self._append("close", ledgers=ledgers[:LEDGERS_MAX], records=last, failed=failed)
+        self._failure_told |= failed
         for rest in lots_of(ledgers[LEDGERS_MAX:], LEDGERS_MAX):
             self._append("close", ledgers=rest)
 
@@ -147,6 +155,7 @@ class DayBook:
         ledgers: Sequence[int] = (),
         records: Sequence[NamedRecord] = (),
         for_run: str | None = None,
+        failed: bool = False,
     ) -> None:
         scribe = self._scribe
         number, before = self._newest or self._look()
@@ -163,6 +172,7 @@ class DayBook:
                 ledgers=tuple(ledgers),
                 records=tuple(records),
                 for_run=for_run,
+                failed=failed,
             )
             body = encode_bytes(with_digest(encode_record(page)))
             ours = sha256(body)

@@ -97,6 +97,11 @@ class RecordBook:
         if self._day_book is not None:
             self._day_book.close_for(run_id, ledger_ids)
 
+    def note_failure(self, failed: bool = True) -> None:
+        """Have the day book say, once, that this run failed for a ledger that it took up."""
+        if failed and self._day_book is not None:
+            self._day_book.failed()
+
     def close_page(self) -> None:
         """Say in the day book what was written since ledgers were taken up."""
         if self._day_book is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import nsmallest
 from importlib.metadata import version
 from typing import Final
 
@@ -17,9 +18,12 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
+from tiering_assets.catalogue.facts.work_done import WorkDone
 from tiering_assets.explain.figures.lag_figures import Figures, FleetFigures
-from tiering_assets.explain.figures.objectives import MissedObjective, worst_topics
+from tiering_assets.explain.figures.objectives import MissedObjective
 from tiering_assets.explain.reasons.backlog_reason import BacklogReason
+from tiering_assets.metrics.counters import budgets_of, counters_of
+from tiering_assets.metrics.surveyed import Surveyed
 
 Value = Callable[[Figures], float]
 _LAGS: Final[tuple[tuple[str, str, Value], ...]] = (
@@ -53,8 +57,9 @@ _LAGS: Final[tuple[tuple[str, str, Value], ...]] = (
 class _Snapshot:
     """What the surveys have come to so far. `succeeded` is of the newest one."""
 
-    figures: FleetFigures | None = None
-    findings: tuple[MissedObjective, ...] = ()
+    survey: Surveyed | None = None
+    done: WorkDone | None = None
+    topics: tuple[Metric, ...] = ()
     succeeded: bool = False
     took_s: float = 0.0
     good: int = 0
@@ -69,13 +74,14 @@ class FleetCollector(Collector):
         self._clock = clock
         self._now = _Snapshot()  # replaced whole: a scrape runs in a thread of its own
 
-    def succeeded(
-        self, figures: FleetFigures, findings: Sequence[MissedObjective], *, took_s: float
-    ) -> None:
+    def succeeded(self, found: Surveyed, *, took_s: float) -> None:
+        """Figures of topics are made now, so that a scrape costs what it sends and no more."""
+        topics = _of_topics(found.figures, self._topics_max) if self._topics_max else ()
         self._now = replace(
             self._now,
-            figures=figures,
-            findings=tuple(findings),
+            survey=found,
+            done=_risen(self._now.done, found.done),
+            topics=tuple(topics),
             succeeded=True,
             took_s=took_s,
             good=self._now.good + 1,
@@ -88,13 +94,15 @@ class FleetCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         now = self._now
         yield from self._of_surveys(now)
-        if now.figures is None:
+        if now.survey is None:
             return
-        yield from _of_namespaces(now.figures)
-        yield from _of_fleet(now.figures)
-        yield from _of_objectives(now.findings)
-        if self._topics_max:
-            yield from _of_topics(now.figures, self._topics_max)
+        yield from _of_namespaces(now.survey.figures)
+        yield from _of_fleet(now.survey.figures)
+        yield from _of_objectives(now.survey.findings)
+        yield from budgets_of(now.survey.budgets)
+        if now.done is not None:
+            yield from counters_of(now.done)
+        yield from now.topics
 
     def _of_surveys(self, now: _Snapshot) -> Iterator[Metric]:
         about = GaugeMetricFamily(
@@ -116,8 +124,8 @@ class FleetCollector(Collector):
         surveys.add_metric(["success"], now.good)
         surveys.add_metric(["failure"], now.bad)
         yield surveys
-        if now.figures is not None:
-            taken_at = now.figures.taken_at.timestamp()
+        if now.survey is not None:
+            taken_at = now.survey.figures.taken_at.timestamp()
             yield GaugeMetricFamily(
                 "tierkeeper_survey_timestamp_seconds",
                 "Unix time of the survey that the figures are of",
@@ -128,6 +136,11 @@ class FleetCollector(Collector):
                 "Time since the survey that the figures are of",
                 max(0.0, self._clock() - taken_at),
             )
+
+
+def _risen(before: WorkDone | None, now: WorkDone | None) -> WorkDone | None:
+    """No sum falls, whatever tables were made anew, and none goes while nobody can tell."""
+    return before if now is None else now if before is None else now.at_least(before)
 
 
 def make_registry(collector: FleetCollector) -> CollectorRegistry:
@@ -188,6 +201,12 @@ def _of_objectives(findings: Sequence[MissedObjective]) -> Iterator[Metric]:
         ((finding.figure, finding.limit) for finding in findings),
     )
     yield _gauge(
+        "tierkeeper_objective_found",
+        "What an objective is about as it is, in the same unit",
+        "objective",
+        ((finding.figure, finding.found) for finding in findings),
+    )
+    yield _gauge(
         "tierkeeper_objective_level",
         "0 is met, 1 is near its limit (a warning), 2 is beyond it",
         "objective",
@@ -196,12 +215,16 @@ def _of_objectives(findings: Sequence[MissedObjective]) -> Iterator[Metric]:
 
 
 def _of_topics(figures: FleetFigures, count: int) -> Iterator[Metric]:
+    """Those in a lag are looked through once for all figures."""
+    lagging = [*figures.topics.lagging()]
     for name, about, value in _LAGS:
+        amounts = ((topic, value(found)) for topic, found in lagging)
+        some = (pair for pair in amounts if pair[1] > 0)
         yield _gauge(
             f"tierkeeper_topic_{name}",
             f"{about}; the topics with most of it",
             "topic",
-            ((one.topic, one.found) for one in worst_topics(figures, value, count)),
+            nsmallest(count, some, key=lambda pair: (-pair[1], pair[0])),
         )
 
 

@@ -10,19 +10,18 @@ from __future__ import annotations
 import signal
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
 from prometheus_client import start_http_server
 from prometheus_client.registry import CollectorRegistry
 
-from tiering_assets.explain.figures.lag_figures import FleetFigures
-from tiering_assets.explain.figures.objectives import MissedObjective
 from tiering_assets.metrics.collector import FleetCollector
+from tiering_assets.metrics.surveyed import Surveyed
 from tiering_assets.resources.errors import SettingsError, TierkeeperError
 
-Survey = Callable[[], tuple[FleetFigures, Sequence[MissedObjective]]]
+Survey = Callable[[], Surveyed]
 Narrate = Callable[[str], None]
 
 
@@ -34,7 +33,7 @@ def survey_once(collector: FleetCollector, survey: Survey, *, narrate: Narrate) 
     """Survey and tell the collector how it went; True when it went well."""
     begun = time.monotonic()
     try:
-        figures, findings = survey()
+        found = survey()
     except TierkeeperError as error:
         collector.failed(took_s=time.monotonic() - begun)
         narrate(f"survey failed, the old figures stay: {type(error).__name__}: {error}")
@@ -43,7 +42,7 @@ def survey_once(collector: FleetCollector, survey: Survey, *, narrate: Narrate) 
         collector.failed(took_s=time.monotonic() - begun)
         narrate(f"survey failed, the old figures stay:\n{traceback.format_exc()}")
         return False
-    collector.succeeded(figures, findings, took_s=time.monotonic() - begun)
+    collector.succeeded(found, took_s=time.monotonic() - begun)
     return True
 
 

@@ -69,8 +69,9 @@ class DayBookPage:
     `records` of a `close` page are those that were written, of a `gone` page those that are taken
     away, which is written before they go. Those of a `proof` page were found by a full listing,
     and no page had named them. `ledgers` of a `close` page are those that the run is done with.
-    `for_run` is a run that died, whose ledgers another one closed. `previous` is the digest of the
-    page before, empty for the first one.
+    `for_run` is a run that died, whose ledgers another one closed. One `close` page of a run that
+    failed for a ledger says so (`failed`). `previous` is the digest of the page before, empty for
+    the first one.
     """
 
     kind: ClassVar[str] = "tierkeeper/page/1"
@@ -83,6 +84,7 @@ class DayBookPage:
     ledgers: tuple[int, ...] = ()
     records: tuple[NamedRecord, ...] = ()
     for_run: str | None = None
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,8 @@ from tests.support.sim_scene import TOPIC, Scene
 from tests.support.unchecked import unchecked
 from tiering_assets.batch import pipeline
 from tiering_assets.batch.pipeline import offload_batch
+from tiering_assets.catalogue.facts.read_pages import ReadPages
+from tiering_assets.catalogue.pages import read_pages
 from tiering_assets.copy import offload
 from tiering_assets.ground.own_policy import TieringMode
 from tiering_assets.ground.reasons import Reason, Wait
@@ -238,6 +240,34 @@ def test_a_failure_that_no_attempt_tells_of_is_recorded(scene, monkeypatch):
     assert "the store is away" in str(scene.offload().error)
     assert set(list_failures(scene.stack)) == {0}
     assert "the store is away" in error_of(scene, 0)
+
+
+def failures_told(scene):
+    """Of each close page whether it says that its run failed."""
+    pages = ReadPages(read_pages(scene.stack, 0), {}).readable
+    return [one.failed for one in pages if one.phase == "close"]
+
+
+def test_the_day_book_says_of_a_batch_whether_a_ledger_failed(scene, monkeypatch):
+    def gap(*_args):
+        raise IntegrityError("a gap")
+
+    with monkeypatch.context() as away:
+        away.setattr(pipeline, "plan_ledger", gap)
+        assert scene.offload().error is not None
+    assert failures_told(scene) == [True]
+    assert scene.offload().error is None
+    assert failures_told(scene) == [True, False]
+
+
+def test_the_day_book_says_so_of_a_batch_that_ends_by_a_bug(scene, monkeypatch):
+    def bug(*_args):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(pipeline, "_copy_and_verify", bug)
+    with pytest.raises(ZeroDivisionError):
+        offload_batch(scene.process(), [0])
+    assert failures_told(scene) == [True]
 
 
 def test_a_run_that_does_not_start_fails_what_it_would_have_copied_alone(scene, monkeypatch):

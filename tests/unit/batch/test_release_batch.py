@@ -15,6 +15,8 @@ from tiering_assets.batch.release_batch import (
     release_records,
     waiting_certificates,
 )
+from tiering_assets.catalogue.facts.read_pages import ReadPages
+from tiering_assets.catalogue.pages import read_pages
 from tiering_assets.change.change_topic import TopicResults
 from tiering_assets.change.publish import Published
 from tiering_assets.ground.reasons import NotNow
@@ -65,6 +67,16 @@ def test_a_ledger_that_nobody_knows_is_told_and_holds_up_no_other(scene, waiting
     assert is_released(found[0].result)
     assert isinstance(found[99].result, LedgerNotFoundError)
     assert found[99].ml_name is None
+
+
+@pytest.mark.parametrize(("ledger_ids", "failed"), [((0,), False), ((0, 99), True)])
+def test_the_day_book_says_of_a_batch_whether_a_ledger_failed(scene, waiting, ledger_ids, failed):
+    stack = scene.process("release")
+    before = len(read_pages(stack, 0))
+    release_batch(stack, ledger_ids)
+    stack.book.close_page()
+    pages = ReadPages(read_pages(stack, before), {}).readable
+    assert [page.failed for page in pages if page.phase == "close"][-1] is failed
 
 
 def test_what_was_released_comes_with_its_records_and_nothing_else_does(scene, waiting):

@@ -404,3 +404,51 @@ def test_a_record_that_a_run_wrote_again_is_named_once_as_it_is_now(objects):
     [named] = pages(objects)[-1]["records"]
     body = objects.peek(PREFIX + key)[0]
     assert named == {"key": key, "sha256": sha256(body).hexdigest()}
+
+
+# ----- a run that failed
+
+
+def failed(objects):
+    return [(page["phase"], page["ledgers"], page["failed"]) for page in pages(objects)]
+
+
+def test_one_close_page_says_that_the_run_failed(objects):
+    book = book_of(objects)
+    book.take_up([1])
+    book.note_failure()
+    book.close_page()
+    book.take_up([2])
+    book.note_failure()
+    book.close_page()
+    assert failed(objects) == [
+        ("open", [1], False),
+        ("close", [1], True),
+        ("open", [2], False),
+        ("close", [2], False),
+    ]
+
+
+def test_a_failure_whose_page_could_not_be_written_is_told_by_the_next_one(objects, monkeypatch):
+    book = book_of(objects)
+    book.take_up([1])
+    book.note_failure()
+    with monkeypatch.context() as away:
+        away.setattr(day_book, "TRIES_MAX", 0)
+        book.close_page()
+    assert failed(objects) == [("open", [1], False)]
+    book.close_page()
+    assert failed(objects)[-1] == ("close", [1], True)
+
+
+def test_a_run_that_has_not_failed_says_nothing(objects):
+    book = book_of(objects)
+    book.take_up([1])
+    book.note_failure(False)
+    book.close_page()
+    assert failed(objects)[-1] == ("close", [1], False)
+
+
+def test_a_book_without_a_scribe_tells_no_failure(objects):
+    RecordBook(objects, "inst").note_failure()
+    assert pages(objects) == []

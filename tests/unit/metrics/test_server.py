@@ -14,6 +14,7 @@ import pytest
 from tiering_assets.explain.figures.count_figures import count_figures
 from tiering_assets.metrics.collector import FleetCollector, make_registry
 from tiering_assets.metrics.server import serve, survey_once
+from tiering_assets.metrics.surveyed import Surveyed
 from tiering_assets.resources.errors import MetadataError, SettingsError
 
 HOST = "127.0.0.1"
@@ -41,7 +42,7 @@ def test_a_failing_survey_is_told_and_ends_nothing(collector, error):
     [line] = said
     assert type(error).__name__ in line
     assert str(error) in line
-    assert survey_once(collector, lambda: (EMPTY, ()), narrate=said.append) is True
+    assert survey_once(collector, lambda: Surveyed(figures=EMPTY), narrate=said.append) is True
     assert len(said) == 1
 
 
@@ -49,7 +50,7 @@ def test_an_address_that_is_taken_is_an_error_with_the_next_step(collector):
     with socket.create_server((HOST, 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(SettingsError, match=f"cannot listen on {HOST}:{port}.*--port"):
-            serve_here(collector, lambda: (EMPTY, ()), port=port)
+            serve_here(collector, lambda: Surveyed(figures=EMPTY), port=port)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -65,7 +66,7 @@ def test_a_signal_in_the_middle_of_a_survey_stops_it_at_once(collector, number):
                 scraped.append(answer.read().decode())
             threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
             time.sleep(30)
-        return EMPTY, ()
+        return Surveyed(figures=EMPTY)
 
     begun = time.monotonic()
     serve_here(collector, survey, narrate=said.append)
@@ -86,7 +87,7 @@ def test_a_signal_that_a_library_swallows_ends_it_after_the_survey(collector):
         surveys.append(None)
         with suppress(BaseException):
             signal.raise_signal(signal.SIGTERM)
-        return EMPTY, ()
+        return Surveyed(figures=EMPTY)
 
     def no_end(_number, _frame):
         pytest.fail("it slept on, or began another survey")

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import pyarrow as pa
+
 from tiering_assets.catalogue.bulk import in_bulk
 from tiering_assets.catalogue.columns import POSTED, TABLES
 from tiering_assets.catalogue.facts.read_pages import ReadPages
@@ -23,15 +25,24 @@ from tiering_assets.catalogue.pages import read_pages
 from tiering_assets.catalogue.post import told_behind
 from tiering_assets.catalogue.prove import Proof, prove
 from tiering_assets.catalogue.settled import ABSORBED, SETTLED
+from tiering_assets.catalogue.status import work_done, work_done_before
 from tiering_assets.catalogue.upkeep.new_table import NewTable
 from tiering_assets.catalogue.upkeep.settlements import Settlements
 from tiering_assets.catalogue.upkeep.shard import doubts_of, ledgers_told_of, read_live
 from tiering_assets.catalogue.upkeep.shard_runs import OpenCarrier, Task, reading, run_shards
 from tiering_assets.catalogue.upkeep.spans import Shard
 from tiering_assets.catalogue.upkeep.spool import Spool
-from tiering_assets.catalogue.view import AsOf, Catalogue, as_of_told
+from tiering_assets.catalogue.view import (
+    OF_LEDGERS,
+    WORK_DONE,
+    AsOf,
+    Catalogue,
+    as_of_told,
+    carried,
+)
 from tiering_assets.ground.record_book import utc_now
 from tiering_assets.ground.stack import Stack
+from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.lots import lots_of
 from tiering_assets.resources.tables import Table
 
@@ -41,6 +52,7 @@ CARRIED_FROM: Final = 4
 """So many shards take this process as long as it takes to start another one, a JVM included."""
 _WIDE_AT_ONCE: Final = 1_000
 _EVENTS_AT_ONCE: Final = 500_000
+_TRIES: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +108,8 @@ def rebuild(
     ledgers.end({ABSORBED: 1})
     tell(f"tables made up to page {mark}; listing every record")
     proof = prove(stack, catalogue)
+    if before.folder is None or not _keep_work_done(Catalogue.at(stack, before.folder), catalogue):
+        tell("what was done is counted from records that are there: the old sums cannot be read")
     return RebuiltTables(
         folder=folder,
         moved=_move(stack, folder, before, proof.as_of),
@@ -110,6 +124,23 @@ def rebuild(
 def _move(stack: Stack, folder: str, before: Generation, as_of: AsOf) -> bool:
     made = {"made_at": utc_now().isoformat(), "run_id": stack.run_id, "page": as_of.page}
     return move_to(stack, folder, before=before, made=made)
+
+
+def _keep_work_done(old: Catalogue, new: Catalogue) -> bool:
+    """Have the new tables tell no less than the old ones; False where these cannot be read."""
+    try:
+        before = work_done(old.opened(OF_LEDGERS))
+    except CatalogueError:
+        return False
+    if before is None:
+        return True
+    for _ in range(_TRIES):
+        tables = new.opened(OF_LEDGERS, make=True)
+        table, now = tables["ledger_changes"], work_done_before(tables)
+        told = {**carried(table), WORK_DONE: now.at_least(before).as_text()}
+        if table.append(pa.Table.from_batches([], schema=TABLES[table.name]), told=told):
+            return True
+    raise new.busy(_TRIES)
 
 
 def _spool_pages(

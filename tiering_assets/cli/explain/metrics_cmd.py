@@ -4,7 +4,6 @@ terminal.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,8 +14,7 @@ from tiering_assets.cli.shared.output import print_document
 from tiering_assets.cli.shared.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.explain.figures.lag_figures import FleetFigures
-    from tiering_assets.explain.figures.objectives import MissedObjective
+    from tiering_assets.metrics.surveyed import Surveyed
 
 app = typer.Typer(
     name="metrics",
@@ -87,20 +85,35 @@ def print_metrics(session: Session) -> None:
     from tiering_assets.metrics.collector import FleetCollector, exposition, make_registry
 
     begun = time.monotonic()
-    figures, findings = _survey(session)
+    found = _survey(session)
     if session.as_json:
-        print_document("metrics-print", {"figures": figures, "objectives": findings})
+        print_document(
+            "metrics-print",
+            {
+                "figures": found.figures,
+                "objectives": found.findings,
+                "done": found.done,
+                "budgets": found.budgets,
+            },
+        )
         return
     collector = FleetCollector(topics_max=session.settings.metrics.topics_max, clock=time.time)
-    collector.succeeded(figures, findings, took_s=time.monotonic() - begun)
+    collector.succeeded(found, took_s=time.monotonic() - begun)
     sys.stdout.write(exposition(make_registry(collector)))
 
 
-def _survey(session: Session) -> tuple[FleetFigures, Sequence[MissedObjective]]:
+def _survey(session: Session) -> Surveyed:
     """With connections of its own, so that no survey suffers from what happened to the last one."""
     from tiering_assets.explain.figures.objectives import decide_objectives
     from tiering_assets.fleet.backlog import take_backlog
+    from tiering_assets.fleet.work_done import budgets_in_force, work_done_so_far
+    from tiering_assets.metrics.surveyed import Surveyed
 
     with session.stack() as stack:
-        figures = take_backlog(stack).figures
-    return figures, decide_objectives(figures, session.settings.objectives)
+        backlog = take_backlog(stack)
+        return Surveyed(
+            figures=backlog.figures,
+            findings=decide_objectives(backlog.figures, session.settings.objectives),
+            done=work_done_so_far(stack, backlog.source),
+            budgets=budgets_in_force(stack),
+        )
