@@ -7,7 +7,7 @@ PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generat
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock fmt lint types unit check test compatibility simulate prove-book prove-cold proofs mutants same tour-check crash-matrix tail-kills soak fuzz bench bench-backfill bench-cold bench-check bench-fleet bench-scale bench-start postgres-check stack-up stack-down stack-status ui notebook demo terminals proto clean
+.PHONY: help setup lock fmt lint types unit check test compatibility simulate prove-book prove-cold proofs mutants same tour-check crash-matrix tail-kills metrics-check soak fuzz bench bench-backfill bench-cold bench-check bench-fleet bench-scale bench-start postgres-check stack-up stack-down stack-status ui notebook demo terminals proto clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ tail-kills: setup ## brokers killed under load while open ledgers' tails are rea
 crash-matrix: setup ## kill a process at every crash point on real servers, run it again, audit; ACCEPT=1 keeps the result
 	$(BIN)/python -m tests.support.crash_matrix $(if $(ONLY),--only "$(ONLY)")
 	$(if $(ACCEPT),$(BIN)/python -m tests.support.proofs crash-matrix)
+
+metrics-check: setup ## alert rules, counters and dashboard on a real Prometheus (Debian's, unpacked in build/); build/metrics.json
+	$(BIN)/python -m tests.support.metrics_check
 
 soak: setup ## automation on real servers for MINUTES=10, with everything killed once; ACCEPT=1 keeps the result
 	$(BIN)/python -m tests.support.soak --minutes $(or $(MINUTES),10) --runner $(or $(RUNNER),local)
