@@ -28,16 +28,16 @@ Outcomes = Mapping[str, Sequence[str]]
 
 
 def ids_of(faults: Iterable[Fault], modes: Collection[str] = tuple(MODES)) -> list[str]:
-    """Ids, each once, in the order of the list."""
-    return [
-        *dict.fromkeys(
-            one
-            for fault in faults
-            for mode, tests in fault.tests.items()
-            if mode in modes
-            for one in tests
-        )
-    ]
+    """Ids, each once, file by file: a file that is left takes its servers and sessions with it."""
+    found = dict.fromkeys(
+        one
+        for fault in faults
+        for mode, tests in fault.tests.items()
+        if mode in modes
+        for one in tests
+    )
+    files = [*dict.fromkeys(one.partition("::")[0] for one in found)]
+    return sorted(found, key=lambda one: files.index(one.partition("::")[0]))
 
 
 class Seen:
