@@ -22,7 +22,7 @@ from tiering_assets.catalogue.facts.work_done import WorkDone
 from tiering_assets.explain.figures.lag_figures import Figures, FleetFigures
 from tiering_assets.explain.figures.objectives import MissedObjective
 from tiering_assets.explain.reasons.backlog_reason import BacklogReason
-from tiering_assets.metrics.counters import budgets_of, counters_of
+from tiering_assets.metrics.counters import budgets_of, counters_of, filled
 from tiering_assets.metrics.surveyed import Surveyed
 
 Value = Callable[[Figures], float]
@@ -231,7 +231,4 @@ def _of_topics(figures: FleetFigures, count: int) -> Iterator[Metric]:
 def _gauge(
     name: str, about: str, label: str, values: Iterable[tuple[str, float]]
 ) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(name, about, labels=[label])
-    for value_of_label, value in values:
-        family.add_metric([value_of_label], value)
-    return family
+    return filled(GaugeMetricFamily(name, about, labels=[label]), values)

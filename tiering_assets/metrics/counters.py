@@ -7,12 +7,13 @@ Where no catalogue tells there is none: a 0 would be taken for a restart.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from tiering_assets.catalogue.facts.work_done import DONE, WorkDone
 
+Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
 _ABOUT: Final[Mapping[str, str]] = {
     "copied": "whose copy was read back, whatever came of it",
     "verified": "certified",
@@ -32,33 +33,22 @@ def counters_of(done: WorkDone) -> Iterator[Metric]:
                 value=getattr(done, f"{name}_{unit}"),
             )
     runs = {"failed": done.failed_runs, "died": done.died_runs}
-    yield _counter(
-        "tierkeeper_failed_runs", "Runs that failed for a ledger, or died", "how", runs.items()
-    )
+    about = "Runs that failed for a ledger, or died"
+    yield filled(CounterMetricFamily("tierkeeper_failed_runs", about, labels=["how"]), runs.items())
     used = {"upload_bytes_per_s": done.stored_bytes, "bookie_read_bytes_per_s": done.copied_bytes}
-    yield _counter(
-        "tierkeeper_budget_used_bytes",
-        "Bytes that whole copies took of a budget, without tries that failed",
-        "budget",
-        used.items(),
-    )
+    about = "Bytes that whole copies took of a budget, without tries that failed"
+    taken = CounterMetricFamily("tierkeeper_budget_used_bytes", about, labels=["budget"])
+    yield filled(taken, used.items())
 
 
 def budgets_of(budgets: Mapping[str, int]) -> Iterator[Metric]:
-    limits = GaugeMetricFamily(
-        "tierkeeper_budget_limit",
-        "Budgets in force that bound something, a second",
-        labels=["budget"],
-    )
-    for name, rate in sorted(budgets.items()):
-        limits.add_metric([name], rate)
-    yield limits
+    about = "Budgets in force that bound something, a second"
+    limits = GaugeMetricFamily("tierkeeper_budget_limit", about, labels=["budget"])
+    yield filled(limits, sorted(budgets.items()))
 
 
-def _counter(
-    name: str, about: str, label: str, values: Iterable[tuple[str, int]]
-) -> CounterMetricFamily:
-    family = CounterMetricFamily(name, about, labels=[label])
+def filled(family: Family, values: Iterable[tuple[str, float]]) -> Family:
+    """With the value of each of its one label's values."""
     for value_of_label, value in values:
         family.add_metric([value_of_label], value)
     return family
