@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import boto3
+import pytest
 
 from tests.support.altered_answers import Alter, AlteringProxy
 from tests.support.cold_fault_entries import TOPIC_FAULTS, TopicFault
@@ -22,6 +23,8 @@ from tiering_assets.resources.devstack.endpoints import environment_of
 from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.resources.settings import Settings
 
+LONG_S = 1800  # of a proof, which no run waits for
+MARKS = [pytest.mark.stack, pytest.mark.spark, pytest.mark.prove, pytest.mark.timeout(LONG_S)]
 TIME = 1_795_247_080_670
 _PLAIN = [message(TIME + n, payload=b"%d" % n * 30) for n in range(8)]
 

@@ -15,7 +15,7 @@ import pytest
 from pyarrow import parquet
 from pyspark.sql.functions import spark_partition_id
 
-from tests.stack.cold_fault_fixture import KEPT, UNKEPT, cold_lab, made
+from tests.stack.cold_fault_fixture import KEPT, MARKS, UNKEPT, cold_lab, made
 from tests.support.altered_answers import Answer, archived
 from tests.support.cold_fault_entries import TOPIC_FAULTS
 from tests.support.cold_lab import ASKED, judge_failing, judge_rows, put_topics
@@ -30,13 +30,7 @@ from tiering_assets.lineage.messages.plan import plan_messages
 from tiering_assets.resources.settings import SparkSettings
 from tiering_assets.resources.spark_session import spark_session
 
-LONG_S = 1800  # of a proof, which no run waits for
-pytestmark = [
-    pytest.mark.stack,
-    pytest.mark.spark,
-    pytest.mark.prove,
-    pytest.mark.timeout(LONG_S),
-]
+pytestmark = MARKS
 BY_NAME = {fault.name: fault for fault in TOPIC_FAULTS}
 ALL = "public/default/fault-*"
 EVERY = "public/default/fault-[2ct]*"

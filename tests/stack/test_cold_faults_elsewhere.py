@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.stack.cold_fault_fixture import KEPT, LONG, cold_lab
+from tests.stack.cold_fault_fixture import KEPT, LONG, MARKS, cold_lab
 from tests.stack.test_cold_faults import BY_NAME, by_random_predicates, named, source
 from tests.support.spark_cluster import connect_server
 from tiering_assets.lineage.in_spark.ledger_frame import messages_frame
@@ -13,13 +13,7 @@ from tiering_assets.lineage.in_spark.registered import register
 from tiering_assets.resources.settings import SparkSettings
 from tiering_assets.spark.session import open_session
 
-LONG_S = 1800  # of a proof, which no run waits for
-pytestmark = [
-    pytest.mark.stack,
-    pytest.mark.spark,
-    pytest.mark.prove,
-    pytest.mark.timeout(LONG_S),
-]
+pytestmark = MARKS
 WRONG = "planted-key-without-access-3e81"
 
 

@@ -93,7 +93,7 @@ class LedgerTally:
 
     @property
     def copied_text(self) -> str:
-        """`12.8 MB copied in 0.42 s, 3 blocks, 1 of them was sent before`."""
+        """`12.8 MB copied in 0.42 s, 3 blocks, 1 sent before`."""
         blocks = f", {self.blocks} blocks" if self.blocks > 1 else ""
         before = f", {self.sent_before} sent before" if self.sent_before else ""
         return f"{self.bytes / 1e6:.1f} MB copied in {self.seconds:.2f} s{blocks}{before}"
@@ -224,11 +224,6 @@ class PhaseSeconds:
     """How long each phase of this run took so far; one that came twice took both."""
 
     seconds: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def text(self) -> str:
-        """`plan 0.4 s, copy 3.1 s`; empty where nothing was done."""
-        return ", ".join(f"{name} {spent:.1f} s" for name, spent in self.seconds.items())
 
 
 def phases_of(stack: Stack) -> PhaseSeconds:

@@ -73,13 +73,10 @@ def switch_on(instance: dg.DagsterInstance, names: Iterable[str]) -> list[str]:
     """Start sensors, whatever their definitions were loaded with; the names of those that were not
     started before.
     """
-    changed = []
-    for name, found in _by_name(instance, names):
-        for one in found:
-            if one.status is not InstigatorStatus.RUNNING:
-                _write(instance, _begun(one))
-                changed.append(name)
-    return changed
+    off = [one for one in _known(instance, names) if one.status is not InstigatorStatus.RUNNING]
+    for one in off:
+        _write(instance, _begun(one))
+    return [one.instigator_name for one in off]
 
 
 def _begun(state: InstigatorState) -> InstigatorState:
@@ -98,27 +95,22 @@ def _begun(state: InstigatorState) -> InstigatorState:
 
 def switch_off(instance: dg.DagsterInstance, names: Iterable[str], *, said: str) -> list[str]:
     """Stop sensors; the names of those that were not. `said` is their newest tick from then on."""
-    changed = []
-    for name, found in _by_name(instance, names):
-        for one in found:
-            if one.status is not InstigatorStatus.STOPPED:
-                _write(instance, one.with_status(InstigatorStatus.STOPPED))
-                _tell(instance, one, said)
-                changed.append(name)
-    return changed
+    on = [one for one in _known(instance, names) if one.status is not InstigatorStatus.STOPPED]
+    for one in on:
+        _write(instance, one.with_status(InstigatorStatus.STOPPED))
+        _tell(instance, one, said)
+    return [one.instigator_name for one in on]
 
 
-def _by_name(
-    instance: dg.DagsterInstance, names: Iterable[str]
-) -> list[tuple[str, list[InstigatorState]]]:
-    """What the instance knows of each; of one that never ran, what it would know."""
+def _known(instance: dg.DagsterInstance, names: Iterable[str]) -> list[InstigatorState]:
+    """What the instance knows of each, by name; of one that never ran, what it would know."""
     known: dict[str, list[InstigatorState]] = {}
     for state in instance.all_instigator_state(instigator_type=InstigatorType.SENSOR):
         known.setdefault(state.instigator_name, []).append(state)
     wanted = sorted(names)
     places = [state.origin.location_name for name in wanted for state in known.get(name, ())]
     location = places[0] if places else LOCATION
-    return [(name, known.get(name) or [_unknown(name, location)]) for name in wanted]
+    return [one for name in wanted for one in known.get(name) or [_unknown(name, location)]]
 
 
 def _unknown(name: str, location: str) -> InstigatorState:
