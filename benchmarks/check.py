@@ -98,27 +98,45 @@ def turn(ledger: MadeLedger, kind: TaskKind, *, native: bool) -> float:
     return 2 * spent / (before + yardstick_s(ledger, native=native))
 
 
-def judged(found: dict[str, float], accepted: dict[str, float]) -> tuple[list[str], list[str]]:
-    """The names of what is slower than accepted, or not comparable, and of what is faster."""
+def machine() -> str:
+    """The kind of processor this is, as Linux names it."""
+    told = dict[str, str]()
+    for line in Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines():
+        name, _, value = line.partition(":")
+        told[name.strip()] = value.strip()
+    kind = (told.get(x, "?") for x in ("cpu family", "model", "stepping"))
+    return f"{told.get('model name', 'unnamed')}, {'/'.join(kind)}"
+
+
+Sets = dict[str, dict[str, float]]  # the accepted figures of each kind of machine
+
+
+def judged(found: dict[str, float], kept: Sets) -> tuple[list[str], list[str]]:
+    """The names of what is slower than on any machine, or not comparable, and of what is faster."""
     slower, faster = [], []
-    for name in sorted({*found, *accepted}):
-        was, now = accepted.get(name), found.get(name)
-        if was is None or now is None or now / was > 1 + OFF_MAX:
+    for name in sorted({*found, *(name for figures in kept.values() for name in figures)}):
+        was, now = [x[name] for x in kept.values() if name in x], found.get(name)
+        if now is None or len(was) < len(kept) or not was or now / max(was) > 1 + OFF_MAX:
             slower.append(name)
-        elif now / was < 1 - OFF_MAX:
+        elif now / min(was) < 1 - OFF_MAX:
             faster.append(name)
     return slower, faster
 
 
-def accepted(began: float) -> int:
-    """Keep the median of three looks at each figure."""
+def accepted_sets() -> Sets:
+    sets: Sets = json.loads(RESULTS.read_text())["machines"]
+    return sets
+
+
+def accept(began: float) -> int:
+    """Keep the median of three looks at each figure as those of this kind of machine."""
     figures: dict[str, float] = {}
     for name in names():
         looks = sorted(apart(name) for _ in range(3))
         figures[name] = looks[1]
         sys.stdout.write(f"{name}: {looks[0]:.3g} to {looks[2]:.3g}\n")
         sys.stdout.flush()
-    told = {"unit": "CPU time of the yardstick", "figures": figures}
+    told = {"unit": "CPU time of the yardstick", "machines": accepted_sets() | {machine(): figures}}
     RESULTS.write_text(json.dumps(told, indent=1) + "\n")
     sys.stdout.write(f"{len(figures)} figures kept in {time.monotonic() - began:.0f} s\n")
     return 0
@@ -136,8 +154,8 @@ def main() -> int:
         return 0
     began = time.monotonic()
     if asked.accept:
-        return accepted(began)
-    kept: dict[str, float] = json.loads(RESULTS.read_text())["figures"]
+        return accept(began)
+    kept = accepted_sets()
     found: dict[str, float] = {}
     slower, faster = names(), list[str]()
     for again in range(ROUNDS):
@@ -152,9 +170,8 @@ def main() -> int:
     sys.stdout.write(f"{len(found)} figures in {time.monotonic() - began:.0f} s\n")
     for what, those in (("slower", slower), ("faster", faster)):
         for name in those:
-            sys.stdout.write(
-                f"{what}: {name}: accepted {kept.get(name)}, found {found.get(name)}\n"
-            )
+            was = ", ".join(str(figures.get(name)) for figures in kept.values())
+            sys.stdout.write(f"{what}: {name}: accepted {was}, found {found.get(name)}\n")
     return 1 if slower else 0
 
 
