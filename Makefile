@@ -118,8 +118,8 @@ stack-down: ## stop them
 stack-status: ## which of them run, and where
 	$(BIN)/tierkeeper stack status --dir build/stack
 
-ui: setup ## Dagster's web page on http://127.0.0.1:3000, of DAGSTER_HOME or the demo's
-	DAGSTER_HOME=$${DAGSTER_HOME:-$(CURDIR)/dagster_home} $(BIN)/dagster-webserver -w workspace.yaml -h 127.0.0.1 -p 3000
+ui: setup ## Dagster's web page and daemon on http://127.0.0.1:3000, over your settings or else the demo's servers
+	@.ci/ui
 
 notebook: setup ## JupyterLab on 127.0.0.1 with notebooks/, over your settings or else the demo's data
 	@.ci/notebook

@@ -20,10 +20,11 @@ from tests.dagster.test_event_budget import (  # noqa: F401 - a fixture
     TOPIC,
     lived,
 )
+from tests.support.default_cluster import TIERING_BACKLOG
 from tests.support.sim_dagster import SimulatedTiering
 from tiering_assets.definitions import defs
 from tiering_assets.defs.telling.batch_summary import DRY_RUN_TAG, RESULT_TAG
-from tiering_assets.demo.jobs import JobFailedError, run_job
+from tiering_assets.demo.jobs import JobFailedError, WorkspaceJobs
 from tiering_assets.demo.run import EXECUTE_RELEASE
 from tiering_assets.look.brakes.brake import PAUSE, list_brakes
 
@@ -259,6 +260,17 @@ def test_what_the_last_line_says_is_what_executes(due):
     assert tags(due, result)[RESULT_TAG] == "2 done, 18 B"
 
 
+def test_the_page_of_the_backlog_follows_each_run(due):
+    """The third ledger is the open one."""
+    launch(due, "release", ledger_ids=[0, 1], dry_run=False)
+    said = [
+        record.asset_observation.metadata["summary"].value
+        for record in due.instance.fetch_observations(TIERING_BACKLOG, limit=5).records
+    ]
+    assert said[0].endswith("2 of 3 ledgers are released.")
+    assert all("**0 ledgers, 0 B** are on bookies alone" in one for one in said)
+
+
 @pytest.mark.parametrize("changed", [{"ledger_ids": [0]}, {"topics": [NAME]}, {"max_ledgers": 1}])
 def test_no_other_field_makes_a_release_by_hand_delete(due, changed):
     result = launch(due, "release", **changed)
@@ -282,7 +294,7 @@ def test_a_dry_run_in_which_nothing_may_go_says_why(fleet):
 
 
 def test_the_demos_release_says_itself_that_it_executes(due, tmp_path, closed_port, monkeypatch):
-    """Its process is a real one, and ends where it finds no servers."""
+    """Its process is a real one, and ends where it finds no servers. The run is the workspace's."""
     assert launch(due, "release", **EXECUTE_RELEASE["ops"]["release_ledgers"]["config"]).success
     assert on_bookies(due) == set()
     home = tmp_path / "home"
@@ -293,19 +305,24 @@ def test_the_demos_release_says_itself_that_it_executes(due, tmp_path, closed_po
         "TIERKEEPER_STORE_BUCKET": "b",
         "TIERKEEPER_DAGSTER_RUNNER": "local",
     }
-    with pytest.raises(JobFailedError, match="release"):
-        run_job(
-            "release",
-            project=ROOT,
-            dagster_home=home,
-            environment=environment,
-            log=tmp_path / "release.log",
-            report=print,
-            config=EXECUTE_RELEASE,
-        )
+    jobs = WorkspaceJobs(
+        project=ROOT, dagster_home=home, environment=environment, log=tmp_path / "jobs.log"
+    )
+    said = r"job release: release: no connection to ZooKeeper .*`tierkeeper doctor`.*\(log: .*jobs"
+    with jobs, pytest.raises(JobFailedError, match=said):
+        jobs.run("release", print, EXECUTE_RELEASE)
+    of_this_code = dg.RunsFilter(tags={".dagster/repository": "__repository__@tierkeeper"})
     with dg.DagsterInstance.local_temp(str(home)) as instance:
-        [run] = instance.get_runs()
+        [run] = instance.get_runs(of_this_code)
     assert run.run_config == EXECUTE_RELEASE
+    assert run.remote_job_origin is not None  # by it the timeline and the job's page find the run
+
+
+def test_a_demo_outside_the_project_says_where_to_start_it(tmp_path):
+    with pytest.raises(JobFailedError, match=r"workspace\.yaml is not in .*: start this where"):
+        WorkspaceJobs(
+            project=tmp_path, dagster_home=tmp_path, environment={}, log=tmp_path / "jobs.log"
+        )
 
 
 @pytest.mark.parametrize("name", ["offload", "verify", "release", "scrub", "sweep"])

@@ -59,6 +59,7 @@ FRAMEWORKS = {
     "dagster": (
         "tiering_assets.defs",
         "tiering_assets.definitions",
+        "tiering_assets.demo.workspace_runs",
         "tiering_assets.resources.dagster_resources",
     ),
     "pyspark": (

@@ -1,8 +1,9 @@
 """The demo: real topics are produced, tiered, released and read back through a stock broker.
 
-Stack up, produce, Dagster jobs discover -> offload (Spark) -> release, proof, summary. Everything
-it starts ends with it, unless it is asked to keep the servers. Its certificates are signed by a key
-of its own, so that no release reads every byte again.
+Stack up, produce, Dagster jobs discover -> offload (Spark) -> release, proof, summary. The backlog
+is observed between them, so that its plots have a shape. Everything it starts ends with it, unless
+it is asked to keep the servers. Its certificates are signed by a key of its own, so that no release
+reads every byte again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from tiering_assets.demo.jobs import run_job
+from tiering_assets.demo.jobs import WorkspaceJobs
 from tiering_assets.demo.memory import PeakMemory
 from tiering_assets.demo.scenario import demo_topics
 from tiering_assets.demo.summary import DemoSummary, LedgerResult, TopicResult
@@ -26,12 +27,15 @@ from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import LedgerView, survey
 from tiering_assets.records import keys
 from tiering_assets.records.models import Certificate
-from tiering_assets.resources.devstack.stack import DevStack
+from tiering_assets.resources.devstack.endpoints import environment_of, environment_script
+from tiering_assets.resources.devstack.stack import ENVIRONMENT_FILE, DevStack
+from tiering_assets.resources.devstack.state import write_private
 from tiering_assets.resources.devstack.traffic import Content, TopicSpec, consume_all, produce, seal
 from tiering_assets.resources.errors import IntegrityError
 from tiering_assets.resources.settings import Settings
 
 LAG_S = 3.0
+OBJECTIVE_S = 3600.0  # limits of lag, for the page to judge by
 MARGIN_S = 1.5  # stores keep times in whole seconds
 TOPICS_AT_ONCE = 2  # more would be more messages on their way than small bookies hold
 EXECUTE_RELEASE = {"ops": {"release_ledgers": {"config": {"dry_run": False}}}}
@@ -52,17 +56,25 @@ def run_demo(stack: DevStack, *, project: Path, build: Path, report: Report) -> 
     key = _own_key(stack.directory / "keys", report)
     settings = demo_settings(stack, key)
     servers = [status.pid for status in stack.status() if status.pid is not None]
-    with PeakMemory([os.getpid(), *servers]) as memory:
+    environment = demo_environment(stack, key)
+    write_private(stack.directory / ENVIRONMENT_FILE, environment_script(environment))
+    jobs = WorkspaceJobs(
+        project=project,
+        dagster_home=project / "dagster_home",
+        environment=environment,
+        log=logs / "jobs.log",
+    )
+    with PeakMemory([os.getpid(), *servers]) as memory, jobs:
         specs = demo_topics()
         produced = _produce(stack, specs, report)
-        environment = demo_environment(stack, key)
-        for job in ("discover", "offload"):
-            _job(job, project, environment, logs, report)
+        for job in ("discover", "offload", "discover"):
+            _job(jobs, job, report)
         with open_stack(settings) as opened:
             left = lag_left(opened)
         report(f"waiting {left:.1f} s: what is left of the deletion lag of {LAG_S:g} s")
         time.sleep(left)
-        _job("release", project, environment, logs, report, config=EXECUTE_RELEASE)
+        _job(jobs, "release", report, config=EXECUTE_RELEASE)
+        _job(jobs, "discover", report)
         with open_stack(settings) as opened:
             ledgers = _ledgers(opened)
             _require_gone(opened, ledgers)
@@ -81,6 +93,11 @@ def demo_settings(stack: DevStack, key: MadeKey) -> Settings:
     return replace(
         settings,
         release=replace(settings.release, deletion_lag_s=LAG_S),
+        objectives=replace(
+            settings.objectives,
+            copy_lag_age_s_max=OBJECTIVE_S,
+            delete_lag_age_s_max=OBJECTIVE_S,
+        ),
         sign=replace(
             settings.sign, private_key_file=str(key.private), public_key_files=str(key.public)
         ),
@@ -88,13 +105,8 @@ def demo_settings(stack: DevStack, key: MadeKey) -> Settings:
 
 
 def demo_environment(stack: DevStack, key: MadeKey) -> dict[str, str]:
-    """The same as variables, for the jobs' processes."""
-    return {
-        **stack.environment(),
-        "TIERKEEPER_RELEASE_DELETION_LAG_S": str(LAG_S),
-        "TIERKEEPER_SIGN_PRIVATE_KEY_FILE": str(key.private),
-        "TIERKEEPER_SIGN_PUBLIC_KEY_FILES": str(key.public),
-    }
+    """The same as variables, for the jobs' processes and whoever looks at the demo afterwards."""
+    return environment_of(demo_settings(stack, key))
 
 
 def _own_key(directory: Path, report: Report) -> MadeKey:
@@ -139,24 +151,10 @@ def _produce(
 
 
 def _job(
-    name: str,
-    project: Path,
-    environment: Mapping[str, str],
-    logs: Path,
-    report: Report,
-    config: Mapping[str, object] | None = None,
+    jobs: WorkspaceJobs, name: str, report: Report, config: Mapping[str, object] | None = None
 ) -> None:
-    report(f"dagster job execute -j {name}" + ("" if config is None else f", {json.dumps(config)}"))
-    seconds = run_job(
-        name,
-        project=project,
-        dagster_home=project / "dagster_home",
-        environment=environment,
-        log=logs / f"{name}.log",
-        report=report,
-        config=config,
-    )
-    report(f"  job {name} succeeded ({seconds:.1f} s)")
+    report(f"job {name}" + ("" if config is None else f", {json.dumps(config)}"))
+    report(f"  job {name} succeeded ({jobs.run(name, report, config):.1f} s)")
 
 
 def _ledgers(stack: Stack) -> list[LedgerResult]:

@@ -23,7 +23,7 @@ def key(tmp_path, said):
 
 @pytest.fixture
 def stack():
-    return SimpleNamespace(settings=Settings, environment=dict)
+    return SimpleNamespace(settings=Settings)
 
 
 def test_a_demos_key_is_told_in_a_line(key, said, tmp_path):
@@ -42,9 +42,11 @@ def test_what_it_signs_counts_and_nothing_is_read_again(key, stack):
 
 def test_the_jobs_have_the_same_settings(key, stack):
     found = load_settings(environ=demo_environment(stack, key)).settings
-    assert (found.sign, found.release) == (
-        demo_settings(stack, key).sign,
-        demo_settings(stack, key).release,
+    said = demo_settings(stack, key)
+    assert (found.sign, found.release, found.objectives) == (
+        said.sign,
+        said.release,
+        said.objectives,
     )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
+from tiering_assets.defs.explain.rollups import backlog_text
 from tiering_assets.defs.shared.metadata import Metadata, bytes_text, duration_text
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.preview_api import log_evaluation
@@ -100,7 +101,11 @@ def judge(figures: FleetFigures, objectives: ObjectiveSettings) -> Verdict:
 
 
 def observation(cluster: ClusterNames, figures: FleetFigures) -> dg.AssetObservation:
-    return dg.AssetObservation(cluster.tiering_backlog, metadata={**figures_metadata(figures)})
+    """A sentence and the numbers; the counts by state and topic are `discover`'s."""
+    said = dg.MetadataValue.md(backlog_text(figures))
+    return dg.AssetObservation(
+        cluster.tiering_backlog, metadata={"summary": said, **figures_metadata(figures)}
+    )
 
 
 def check_result(cluster: ClusterNames, verdict: Verdict) -> dg.AssetCheckResult:

@@ -55,20 +55,14 @@ def backlog_metadata(
     largest = figures.topics.largest(_TOPICS_SHOWN)
     total = figures.total
     pending, count, size_pending = _pending(total)
-    oldest_s = max((row.oldest_s for row in pending if row.oldest_s is not None), default=0.0)
     return {
-        "summary": dg.MetadataValue.md(
-            f"{_damage(figures)}{_standing(automation)}"
-            f"**{count} ledgers, {bytes_text(size_pending)}** are on bookies alone, the "
-            f"oldest for {duration_text(oldest_s)}.\n\n"
-            f"{_released(total).ledgers} of {total.ledgers} ledgers are released."
-        ),
+        "summary": dg.MetadataValue.md(backlog_text(figures, automation=automation)),
         "by_reason": _by_reason(total.reasons),
         "by_topic": topic_rows(largest, {name: runs(name) for name, _one in largest}),
         "topics": dg.MetadataValue.int(len(figures.topics)),
         "pending_ledgers": dg.MetadataValue.int(count),
         "pending_bytes": dg.MetadataValue.int(size_pending),
-        "oldest_pending_seconds": dg.MetadataValue.float(round(oldest_s, 1)),
+        "oldest_pending_seconds": dg.MetadataValue.float(round(_oldest_s(pending), 1)),
         **{f"ledgers_{row.state.value}": dg.MetadataValue.int(row.ledgers) for row in total.states},
         **{f"bytes_{row.state.value}": dg.MetadataValue.int(row.bytes) for row in total.states},
         **{
@@ -76,6 +70,22 @@ def backlog_metadata(
             for row in total.reasons
         },
     }
+
+
+def backlog_text(figures: FleetFigures, *, automation: str = "") -> str:
+    """What is on bookies alone, for how long, and what is released; behind what is worse."""
+    total = figures.total
+    pending, count, size = _pending(total)
+    return (
+        f"{_damage(figures)}{_standing(automation)}"
+        f"**{count} ledgers, {bytes_text(size)}** are on bookies alone, the oldest for "
+        f"{duration_text(_oldest_s(pending))}.\n\n"
+        f"{_released(total).ledgers} of {total.ledgers} ledgers are released."
+    )
+
+
+def _oldest_s(rows: Sequence[StateCount]) -> float:
+    return max((row.oldest_s for row in rows if row.oldest_s is not None), default=0.0)
 
 
 def _damage(figures: FleetFigures) -> str:

@@ -1,5 +1,5 @@
 """Every preview or private name of Dagster that we use; an upgrade is judged here, and in the two
-modules beside it: preview_sensors.py and preview_store.py.
+modules beside it: preview_sensors.py and preview_store.py. demo/workspace_runs.py has one more.
 
 Checks with partitions are preview in Dagster 1.13, and what ties an evaluation to the
 materialization it judged is not exported. Both are needed: an unpartitioned check lets one ledger's
