@@ -7,7 +7,7 @@ PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generat
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock fmt lint types unit check test compatibility simulate prove-book prove-cold proofs mutants same tour-check crash-matrix tail-kills metrics-check soak fuzz bench bench-backfill bench-cold bench-check bench-fleet bench-scale bench-start postgres-check stack-up stack-down stack-status ui notebook demo terminals proto clean
+.PHONY: help setup lock fmt lint types unit check test compatibility simulate prove-book prove-cold prove-servers proofs mutants same tour-check crash-matrix tail-kills metrics-check browser-test soak fuzz bench bench-backfill bench-cold bench-check bench-fleet bench-scale bench-start postgres-check stack-up stack-down stack-status ui notebook demo terminals proto clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,11 +15,11 @@ help: ## print this list
 setup: ## make .venv from the lock (PYTHON=python3.12 names another interpreter); a no-op when done
 	@.ci/setup "$(PYTHON)"
 
-lock: requirements/uv.lock ## resolve pyproject.toml into requirements/requirements.lock
+lock: requirements/uv.lock requirements/browser.lock ## resolve pyproject.toml into requirements/requirements.lock
 	$(PIP_COMPILE) --group dev pyproject.toml -o requirements/requirements.lock
 
-requirements/uv.lock: requirements/uv.in
-	$(PIP_COMPILE) requirements/uv.in -o requirements/uv.lock
+requirements/%.lock: requirements/%.in
+	$(PIP_COMPILE) $< -o $@
 
 fmt: ## format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix-only -q . && $(BIN)/ruff format -q .
@@ -36,7 +36,7 @@ unit: ## tests that need no server
 check: setup lint types unit ## what needs no server: lint, types, unit tests
 
 test: setup ## every test, against the real servers; WORKERS=3 processes, each with servers of its own
-	$(BIN)/python -m pytest -p tests.support.minutes -p tests.support.together -p tests.support.last_use -m "not untame and not matrix and not prove" -n $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 20
+	$(BIN)/python -m pytest -p tests.support.minutes -p tests.support.together -p tests.support.last_use -m "not untame and not matrix and not prove and not cold_faults" -n $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 20
 
 compatibility: setup ## every pinned Pulsar release and an untame cluster; then docs/compatibility.md
 	$(BIN)/python -m pytest -p tests.support.compatibility_record -m "untame or matrix" $(ONLY)
@@ -52,6 +52,9 @@ prove-book: setup ## the catalogue after SEEDS=1000 simulated schedules, and as 
 
 prove-cold: setup ## each fault of cold reads in each mode, on real servers, ONLY="plain columns" for some modes; build/cold.json
 	$(BIN)/python -m tests.support.prove_cold $(if $(ONLY),--only $(ONLY))
+
+prove-servers: setup ## real servers for what make test shows in a cheaper way, Spark on standalone clusters among it
+	$(BIN)/python -m pytest -p tests.support.minutes -p tests.support.together -p tests.support.last_use -m prove -n 2 --dist loadfile --no-loadscope-reorder
 
 proofs: setup ## which accepted results of slow proofs (docs/results) are of older code
 	@$(BIN)/python -m tests.support.proofs
@@ -76,6 +79,10 @@ crash-matrix: setup ## kill a process at every crash point on real servers, run 
 
 metrics-check: setup ## alert rules, counters and dashboard on a real Prometheus (Debian's, unpacked in build/); build/metrics.json
 	$(BIN)/python -m tests.support.metrics_check
+
+browser-test: setup ## five questions at the demo's pages, by Debian's Chromium (package chromium); build/browser.json
+	$(BIN)/uv pip install -q --require-hashes --target build/browser/lib -r requirements/browser.lock
+	PYTHONPATH=build/browser/lib $(BIN)/python -m tests.support.browser_check $(if $(ONLY),--only $(ONLY))
 
 soak: setup ## automation on real servers for MINUTES=10, with everything killed once; ACCEPT=1 keeps the result
 	$(BIN)/python -m tests.support.soak --minutes $(or $(MINUTES),10) --runner $(or $(RUNNER),local)

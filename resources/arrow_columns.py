@@ -49,6 +49,11 @@ def places(values: Any) -> pa.Array[Any]:
     return pa.Array.from_buffers(pa.int64(), len(data), [None, _buffer(data)])
 
 
+def whole(column: Any) -> Any:
+    """One array of a column's chunks. Of none, `combine_chunks` makes one by `pa.array`."""
+    return column.combine_chunks() if column.num_chunks else pa.nulls(0, column.type)
+
+
 def chosen(every: pa.Schema, names: Collection[str], refused: str) -> pa.Schema:
     """Columns by these names, in that order. ValueError, which begins so, for unknown ones."""
     unknown = [name for name in names if name not in every.names]
@@ -84,7 +89,7 @@ def combined(rows: Any, names: Iterable[str]) -> Any:
     """Of each row a number, which is the same where the rows have the same in these columns."""
     found = np.zeros(len(rows), np.int64)
     for name in names:
-        coded = rows[name].combine_chunks().dictionary_encode(null_encoding="encode")
+        coded = whole(rows[name]).dictionary_encode(null_encoding="encode")
         found = found * len(coded.dictionary) + numpy_of(coded.indices)
     return found
 

@@ -130,6 +130,10 @@ def stock_lab(tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.prove(
+    instead="tests/unit/look/topic/test_brokers.py::"
+    "test_a_broker_without_a_driver_reads_no_objects_of_ours"
+)
 def test_a_broker_without_offloader_is_refused(stock_lab):
     topic = stock_lab.topic(stock_lab.namespace("none"))
     four_hours = stock_lab.with_section("release", deletion_lag_s=STOCK_LAG_MS / 1000)

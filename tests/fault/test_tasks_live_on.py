@@ -83,6 +83,10 @@ class Zombies:
 
 
 @pytest.mark.spark
+@pytest.mark.prove(
+    instead="tests/fault/test_tasks_live_on.py::"
+    "test_a_part_that_arrives_just_before_complete_never_reaches_a_reader"
+)
 def test_a_dead_runs_tasks_are_interrupted_and_its_last_parts_harm_nothing(
     lab, remote_spark, monkeypatch, tmp_path
 ):

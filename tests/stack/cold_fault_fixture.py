@@ -24,7 +24,7 @@ from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.resources.settings import Settings
 
 LONG_S = 1800  # of a proof, which no run waits for
-MARKS = [pytest.mark.stack, pytest.mark.spark, pytest.mark.prove, pytest.mark.timeout(LONG_S)]
+MARKS = [pytest.mark.stack, pytest.mark.spark, pytest.mark.cold_faults, pytest.mark.timeout(LONG_S)]
 TIME = 1_795_247_080_670
 _PLAIN = [message(TIME + n, payload=b"%d" % n * 30) for n in range(8)]
 

@@ -15,7 +15,12 @@ from tiering_assets.resources.settings import SparkSettings
 from tiering_assets.resources.spark_session import spark_session
 from tiering_assets.resources.table_place import TablePlace
 
-pytestmark = pytest.mark.stack
+pytestmark = [
+    pytest.mark.stack,
+    pytest.mark.prove(
+        instead="tests/unit/catalogue/test_questions.py::test_duckdb_is_given_the_blocks"
+    ),
+]
 PAGE = (ROOT / "docs" / "catalogue-questions.md").read_text()
 OPENED, *_others, SPARK, WORKERS = re.findall(
     r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL

@@ -199,39 +199,53 @@ def test_the_brokers_own_offloader_truncates_such_a_ledger_and_we_name_it(cluste
 # ----- how ledgers may be written
 
 
-def test_ledgers_of_every_digest_type_are_read_by_the_broker_after_their_release(cluster):
-    kinds = {
-        "MAC": DigestType.HMAC,
-        "CRC32": DigestType.CRC32,
-        "DUMMY": DigestType.DUMMY,
-        "CRC32C": DigestType.CRC32C,
-    }
+DIGESTS = {
+    "CRC32C": DigestType.CRC32C,  # the default
+    "DUMMY": DigestType.DUMMY,
+    "MAC": DigestType.HMAC,
+    "CRC32": DigestType.CRC32,
+}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(("CRC32C", "DUMMY"), id="CRC32C and none"),
+        pytest.param(
+            ("MAC", "CRC32"),
+            id="MAC and CRC32",  # a broker starts anew for each
+            marks=pytest.mark.prove(
+                instead="tests/golden/test_format_golden.py::test_layout_from_entry_lengths_is_the_brokers"
+            ),
+        ),
+    ],
+)
+def test_ledgers_of_every_digest_type_are_read_by_the_broker_after_their_release(cluster, names):
     sent = {}
 
     def write(name):
         spec = TopicSpec(topic=f"public/default/digest-{name}", messages=400, payload_bytes=1000)
         sent[name] = spec, cluster.fill(spec, replace(spec, seed=1))
 
-    write("CRC32C")  # the default
     try:
-        for name in ("MAC", "CRC32", "DUMMY"):
-            cluster.restart_broker(managedLedgerDigestType=name)
+        for name in names:
+            if name != "CRC32C":
+                cluster.restart_broker(managedLedgerDigestType=name)
             write(name)
     finally:
         cluster.restart_broker()
-    assert set(sent) == set(kinds)
     released = []
     for name, (spec, content) in sent.items():
         ledger_ids = cluster.ledger_ids(spec)
         types = [cluster.ledger(ledger_id).digest_type for ledger_id in ledger_ids]
-        assert types == [kinds[name]] * 2
+        assert types == [DIGESTS[name]] * 2
         agreed = {o.certificate.record.replicas_agreed for o in cluster.offload(ledger_ids)}
         assert agreed == {2 if name == "DUMMY" else None}
         assert cluster.content(spec) == content
         cluster.release(spec, ledger_ids)
         assert cluster.content(spec) == content
         released += ledger_ids
-    assert len(released) == 2 * len(kinds)
+    assert len(released) == 2 * len(names)
     cluster.require_gone_from_bookies(released)
 
 

@@ -210,7 +210,19 @@ def test_a_master_whose_workers_have_too_little_to_give_is_told(settings, remote
         driver.rows()
 
 
-@pytest.mark.parametrize("python", ["stale_python", "older_python"])
+@pytest.mark.parametrize(
+    "python",
+    [
+        "stale_python",
+        pytest.param(
+            "older_python",
+            marks=pytest.mark.prove(
+                instead="tests/stack/test_spark_cluster.py::"
+                "test_a_driver_of_another_build_or_python_is_named_with_both_values"
+            ),
+        ),
+    ],
+)
 def test_standalone_workers_of_another_build_or_python_are_named(
     settings, remote_spark, bookies, python
 ):

@@ -126,14 +126,25 @@ def connect_shipped_planned_by_the_server(settings, remote_spark, tmp_path):
             yield shipped_source(session, chosen)
 
 
-# Both kinds of session, both places for the code and both planners are in every run;
-# `make prove-cold` has all of their combinations.
-PROVEN = (standalone, connect_shipped, planned_by_the_server)
-WAYS = (
+# What a server plans, by code that was sent, is in every run; its session is a client's.
+PROVEN = (
+    standalone,
     standalone_shipped,
     planned_by_the_client,
+    planned_by_the_server,
+    connect_shipped,
+)
+WAYS = (
     connect_shipped_planned_by_the_server,
-    *(pytest.param(way, marks=pytest.mark.prove) for way in PROVEN),
+    *(
+        pytest.param(
+            way,
+            marks=pytest.mark.prove(
+                instead="tests/stack/test_lineage.py::test_spark_has_them_as_rows"
+            ),
+        )
+        for way in PROVEN
+    ),
 )
 
 
@@ -149,6 +160,10 @@ def test_each_way_has_the_messages_that_were_sent(
     assert [bytes(row.payload) for row in rows] == sent
 
 
+@pytest.mark.prove(
+    instead="tests/stack/test_spark_cluster.py::"
+    "test_workers_without_our_code_are_named_in_every_row"
+)
 @pytest.mark.parametrize(
     ("python", "said"),
     [

@@ -92,7 +92,16 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+EVERY_RUN = "connect, shipped"
+PROVEN = pytest.mark.prove(
+    instead="tests/stack/test_spark_cluster.py::"
+    "test_connect_with_shipped_code_copies_and_reads_back"
+)
+
+
+@pytest.mark.parametrize(
+    "way", [way if way == EVERY_RUN else pytest.param(way, marks=PROVEN) for way in WAYS]
+)
 def test_each_way_copies_from_bookies_what_the_broker_then_reads(cluster, remote_spark, way):
     name = f"public/default/spark-{uuid.uuid4().hex[:8]}"
     spec = TopicSpec(topic=name, messages=70, payload_bytes=100 * KIB)

@@ -33,14 +33,16 @@ class Shell:
     The first call of each command, whichever shell makes it, is a process. The others are made in
     this one, with the environment and the folder that the process would have. `alone` asks for a
     process at any time: a Spark session of this one would answer with its own environment.
-    `environment` adds to the stack's.
+    `environment` adds to the stack's. Without `processes` every call is made here, unless `alone`.
     """
 
     _started: ClassVar[set[tuple[str, ...]]] = set()
 
-    def __init__(self, stack: DevStack, directory: Path, **environment: str) -> None:
+    def __init__(
+        self, stack: DevStack, directory: Path, *, processes: bool = True, **environment: str
+    ) -> None:
         self._environment = stack.environment() | environment
-        self._directory = directory
+        self._directory, self._processes = directory, processes
 
     def __call__(
         self,
@@ -54,7 +56,7 @@ class Shell:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("TIERKEEPER_")}
         environment = kept | self._environment | changes
         command = tuple(takewhile(str.isalpha, said[:2]))
-        if alone or command not in self._started:
+        if alone or (self._processes and command not in self._started):
             self._started.add(command)
             done = self._process(said, environment, timeout_s)
         else:

@@ -49,3 +49,20 @@ def test_who_stops_servers_stops_those_of_the_second_stack_or_its_own():
 
 def test_each_file_with_servers_of_its_own_says_why():
     assert {name for name, text in files() if "DevStack.start(" in text} == set(OF_THEIR_OWN)
+
+
+def test_what_is_left_to_long_proofs_names_what_stands_for_it():
+    """A test that is in this run, by its file and name."""
+    named = re.compile(r"mark\.prove\(\s*instead=(.+?)\s*\)", re.DOTALL)
+    found = 0
+    for _name, text in files():
+        assert text.count("mark.prove") == len(named.findall(text)), _name
+        for said in named.findall(text):
+            path, _, test = "".join(re.findall(r'"([^"]*)"', said)).partition("::")
+            found += 1
+            source = (TESTS.parent / path).read_text()
+            before, _, _after = source.partition(f"def {test}(")
+            assert f"def {test}(" in source, said
+            assert "mark.prove" not in before.rpartition("\n\n\n")[2], f"{test} is left out, too"
+            assert "pytestmark = pytest.mark.prove" not in source, said
+    assert found > 5

@@ -354,6 +354,7 @@ def _release_events(
 ) -> Iterator[Timed]:
     release = records.release.record
     metadata = release_metadata(
+        cluster,
         records,
         bytes_released=release.bytes_released,
         bucket=stack.settings.store.bucket,
@@ -362,5 +363,5 @@ def _release_events(
     yield release.released_at, release_event(cluster, records, metadata, noop=True)
     yield (
         release.released_at,
-        release_evaluation(cluster, release.ledger_id, records.faults, metadata=metadata),
+        release_evaluation(cluster, release.ledger_id, records.faults),
     )

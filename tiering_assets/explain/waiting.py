@@ -42,6 +42,7 @@ from tiering_assets.resources.arrow_columns import (
     places,
     scalar,
     texts,
+    whole,
 )
 
 _UNTOUCHED: Final = ("uid", "context_uid", "attempted_at", "published_at")
@@ -85,7 +86,7 @@ def tell_waiting(
     rules = rules_of(stack.settings.policy)
     if not rules.unloaded_topics:
         return Waiting(counted=nothing_counted(), reasons=(), rest=rows)
-    topics = rows["topic"].combine_chunks().dictionary_encode()
+    topics = whole(rows["topic"]).dictionary_encode()
     names, of_topic = topics.dictionary.to_pylist(), numpy_of(topics.indices)
     said = _said_of_each(stack, policies, names, terminated)
     unsettled = _flags(rows["unsettled"])
@@ -118,7 +119,7 @@ def tell_waiting(
 
 def topics_above(stack: Stack, policies: Policies, rows: Any) -> list[str]:
     """Of such rows the topics with a ledger above a threshold, as far as no topic is asked."""
-    topics = rows["topic"].combine_chunks().dictionary_encode()
+    topics = whole(rows["topic"]).dictionary_encode()
     names, of_topic = topics.dictionary.to_pylist(), numpy_of(topics.indices)
     said = _said_of_each(stack, policies, names, frozenset())
     above = _reached(rows, of_topic, said, int(stack.now().timestamp() * 1000))

@@ -27,6 +27,7 @@ from tiering_assets.resources.arrow_columns import (
     pc,
     places,
     texts,
+    whole,
 )
 from tiering_assets.resources.tables import each_row
 
@@ -39,7 +40,7 @@ def count_settled(
     rows: Any, holds: Brakes, lag: timedelta, tell: Callable[[Because], None]
 ) -> pa.Table:
     """What questions.settled_counts answered, like COUNTED. Each reason that occurs is told."""
-    topics = rows["topic"].combine_chunks().dictionary_encode()
+    topics = whole(rows["topic"]).dictionary_encode()
     held = texts([holds.why_topic(one) for one in topics.dictionary.to_pylist()])
     rows = rows.append_column("hold", held.take(topics.indices))
     runs_from = pc.if_else(rows["recorded"], rows["published_at"], numbers([None], MOMENT)[0])

@@ -32,7 +32,7 @@ from tiering_assets.look.brakes.brake import Brakes
 from tiering_assets.look.ledger.claims import live_claims
 from tiering_assets.offload_format.keys import index_key
 from tiering_assets.records import keys
-from tiering_assets.resources.arrow_columns import filled, flags, numpy_of, pc
+from tiering_assets.resources.arrow_columns import filled, flags, numpy_of, pc, whole
 from tiering_assets.resources.tables import without_views
 
 _SINCE_MAX: Final = 1_000_000  # rows of 200 bytes that are looked through here
@@ -82,7 +82,7 @@ def unsettled(tables: Tables, asked: FleetQuestion, columns: str = OF_ONE) -> An
 
 def _from_the_first(rows: Any) -> Any:
     """Of each topic its rows from the first unsettled one on."""
-    topics = rows["topic"].combine_chunks().dictionary_encode()
+    topics = whole(rows["topic"]).dictionary_encode()
     of_topic, ids = numpy_of(topics.indices), numpy_of(rows["ledger_id"])
     waits = numpy_of(filled(rows["unsettled"], False))
     firsts = np.full(len(topics.dictionary), np.iinfo(np.int64).max)

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyarrow import compute
 
 from tiering_assets.lineage.listed import UID_BYTES, ListedLedgers
+from tiering_assets.resources.arrow_columns import whole
 from tiering_assets.resources.tables import rows_in
 
 pc: Any = compute  # its stubs know columns of one kind alone
@@ -97,7 +98,7 @@ def _doubtful(lot: pa.Table, blocks: pa.Table) -> pa.Table:
 
 
 def _between(lot: pa.Table, blocks: pa.Table, every: ListedLedgers) -> pa.Table:
-    ids = lot["ledger_id"].combine_chunks()
+    ids = whole(lot["ledger_id"])
     unlisted = pc.invert(pc.is_in(blocks["ledger_id"], value_set=ids))
     found = blocks.filter(pc.and_(unlisted, pc.is_valid(blocks["topic"])))
     behind = pc.greater(found["ledger_id"], every.firsts.take(found["topic"]))

@@ -309,6 +309,7 @@ def _tell_released(
     if records is None or not isinstance(result, Released):
         return
     metadata = release_metadata(
+        cluster,
         records,
         bytes_released=result.bytes_released,
         bucket=stack.settings.store.bucket,
@@ -321,6 +322,4 @@ def _tell_released(
     )
     event = release_event(cluster, records, metadata, noop=result.noop)
     if told.asset(event, of):
-        told.check(
-            release_evaluation(cluster, outcome.ledger_id, records.faults, metadata=metadata)
-        )
+        told.check(release_evaluation(cluster, outcome.ledger_id, records.faults))

@@ -145,7 +145,11 @@ def _such_as(bad: Mapping[int, str]) -> str:
 
 
 def release_evaluation(
-    cluster: ClusterNames, ledger_id: int, faults: Iterable[str], *, metadata: Metadata
+    cluster: ClusterNames,
+    ledger_id: int,
+    faults: Iterable[str],
+    *,
+    metadata: Metadata | None = None,
 ) -> Evaluation:
     found = list(faults)
     return Evaluation(
@@ -153,5 +157,5 @@ def release_evaluation(
         partition=partition_key(ledger_id),
         passed=not found,
         description="; ".join(found) or "certificate, intent and release follow each other",
-        metadata=metadata,
+        metadata=metadata or {},
     )

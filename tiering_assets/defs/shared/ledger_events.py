@@ -6,6 +6,7 @@ the one a run logs that finds its work done. Reads nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -14,6 +15,7 @@ from tiering_assets.defs.shared.checks import read_back_evaluation
 from tiering_assets.defs.shared.metadata import (
     Metadata,
     bucket_path,
+    card,
     certificate_metadata,
     context_metadata,
     index_metadata,
@@ -23,6 +25,7 @@ from tiering_assets.defs.shared.metadata import (
     topic_text,
 )
 from tiering_assets.defs.shared.names import ClusterNames
+from tiering_assets.ground.moments import moment
 
 if TYPE_CHECKING:
     from tiering_assets.batch.release_batch import ReleaseRecords
@@ -64,7 +67,7 @@ def certified_evaluation(cluster: ClusterNames, certificate: Certificate) -> Eva
         cluster,
         certificate.ledger.ledger_id,
         findings=(),
-        metadata={f"suite {one.name}": suite_summary(one) for one in certificate.suites},
+        metadata={"suites": suite_summary(certificate.suites)},
         said=f"{certificate.entries} entries, {certificate.data.size} bytes read back equal",
     )
 
@@ -80,7 +83,17 @@ def index_event(
 def certificate_event(
     cluster: ClusterNames, stored: Stored[Certificate], *, prefix: str, noop: bool
 ) -> dg.AssetMaterialization:
-    metadata = certificate_metadata(stored.record, key=prefix + stored.key, sha256=stored.sha256)
+    certificate = stored.record
+    metadata = certificate_metadata(
+        certificate,
+        card=_card(
+            cluster,
+            certificate.ledger.ledger_id,
+            {"proven": _proven(stored)},
+            here=cluster.certificates,
+        ),
+        key=prefix + stored.key,
+    )
     return _of_certificate(cluster.certificates, stored.record, metadata, noop=noop)
 
 
@@ -96,24 +109,49 @@ def context_event(
     return _of_certificate(cluster.offload_contexts, stored.record, metadata, noop=noop)
 
 
+def _proven(stored: Stored[Certificate]) -> str:
+    return f"{moment(stored.record.verified_at)}, certificate {stored.sha256}"
+
+
+def _card(
+    cluster: ClusterNames, ledger_id: int, known: Mapping[str, str], *, here: dg.AssetKey
+) -> dg.MetadataValue:
+    steps = {
+        "sealed": cluster.sealed_ledgers,
+        "copied": cluster.offloaded_objects,
+        "proven": cluster.certificates,
+        "published": cluster.offload_contexts,
+        "released": cluster.deleted_bookie_ledgers,
+    }
+    return card(steps, ledger_id, known, here=here)
+
+
 def release_metadata(
-    records: ReleaseRecords, *, bytes_released: int, bucket: str, prefix: str
+    cluster: ClusterNames,
+    records: ReleaseRecords,
+    *,
+    bytes_released: int,
+    bucket: str,
+    prefix: str,
 ) -> Metadata:
-    """Metadata of a release and of the check that judges it."""
-    release = records.release.record
+    """What a release shows: the whole way, who went its last step, and on what proof."""
+    release, known = records.release.record, dict[str, str]()
+    if records.certificate is not None:
+        known["proven"] = _proven(records.certificate)
+    if records.intent is not None:
+        known["published"] = moment(records.intent.record.published_at)
+    known["released"] = moment(release.released_at)
     metadata: dict[str, dg.MetadataValue] = {
+        "card": _card(cluster, release.ledger_id, known, here=cluster.deleted_bookie_ledgers),
         "topic": dg.MetadataValue.text(topic_text(release.ml_name)),
         "bytes_released": dg.MetadataValue.int(bytes_released),
         "released_at": dg.MetadataValue.timestamp(release.released_at),
+        "released_by": dg.MetadataValue.text(f"run {release.writer.run_id}, {release.writer.host}"),
         "release": bucket_path(bucket, prefix + records.release.key),
     }
     if records.intent is not None:
-        intent = records.intent.record
-        metadata |= {
-            "published_at": dg.MetadataValue.timestamp(intent.published_at),
-            "deletion_lag_seconds": dg.MetadataValue.float(intent.deletion_lag_s),
-            "certificate_sha256": dg.MetadataValue.text(intent.certificate_sha256),
-        }
+        lag_s = records.intent.record.deletion_lag_s
+        metadata["deletion_lag_seconds"] = dg.MetadataValue.float(lag_s)
     return metadata
 
 

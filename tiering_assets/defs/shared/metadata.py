@@ -82,13 +82,24 @@ def index_metadata(certificate: Certificate) -> Metadata:
     }
 
 
-def certificate_metadata(certificate: Certificate, *, key: str, sha256: str) -> Metadata:
-    """`key` is the record's full key in the bucket, `sha256` the digest of its bytes."""
-    return {
-        "certificate": bucket_path(certificate.bucket, key),
-        "certificate_sha256": dg.MetadataValue.text(sha256),
-        "verified_at": dg.MetadataValue.timestamp(certificate.verified_at),
-    }
+def certificate_metadata(certificate: Certificate, *, card: dg.MetadataValue, key: str) -> Metadata:
+    """`key` is the record's full key in the bucket."""
+    return {"card": card, "certificate": bucket_path(certificate.bucket, key)}
+
+
+def card(
+    steps: Mapping[str, dg.AssetKey], ledger_id: int, known: Mapping[str, str], *, here: dg.AssetKey
+) -> dg.MetadataValue:
+    """A ledger's way through its assets, each but `here` a link to the ledger's page there.
+
+    `known` is what is told of steps by the record that is shown; the other pages have theirs.
+    """
+    told = []
+    for step, asset in steps.items():
+        page = f"/assets/{'/'.join(asset.path)}?partition={ledger_id}"
+        name = step if asset == here else f"[{step}]({page})"
+        told.append(f"{name} {known.get(step, '')}".rstrip())
+    return dg.MetadataValue.md(" → ".join(told))
 
 
 def context_metadata(certificate: Certificate, publication: Publication, *, key: str) -> Metadata:
@@ -98,9 +109,14 @@ def context_metadata(certificate: Certificate, publication: Publication, *, key:
     }
 
 
-def suite_summary(suite: SuiteResult) -> dg.MetadataValue:
+def suite_summary(suites: Iterable[SuiteResult]) -> dg.MetadataValue:
+    """`ledger_index/1: 12 of 12 expectations; …`"""
+    return dg.MetadataValue.text("; ".join(map(_suite_text, suites)))
+
+
+def _suite_text(suite: SuiteResult) -> str:
     failed = f", failed: {', '.join(suite.failed)}" if suite.failed else ""
-    return dg.MetadataValue.text(f"{suite.successful} of {suite.evaluated} expectations{failed}")
+    return f"{suite.name}: {suite.successful} of {suite.evaluated} expectations{failed}"
 
 
 def suite_metadata(suites: Iterable[SuiteResult]) -> Metadata:

@@ -43,6 +43,7 @@ from tiering_assets.resources.arrow_columns import (
     places,
     scalar,
     texts,
+    whole,
 )
 from tiering_assets.resources.tables import each_row
 
@@ -170,7 +171,7 @@ class CountedTopics(FiguresByTopic):
         rows = self._rows
         if state is not None:
             rows = rows.filter(pc.equal(rows["state"], scalar(state.value)))
-        coded = rows["topic"].combine_chunks().dictionary_encode()
+        coded = whole(rows["topic"]).dictionary_encode()
         sizes = np.zeros(len(coded.dictionary), np.int64)
         np.add.at(sizes, numpy_of(coded.indices), numpy_of(rows["bytes"]))
         named = zip(coded.dictionary.to_pylist(), sizes.tolist(), strict=True)
@@ -200,7 +201,7 @@ def lagging_topics(rows: Any) -> Any:
     """Of rows like COUNTED an array with the topics of those in a lag or stuck, some repeatedly."""
     kinds = _each(_summed(rows))
     pairs = {(one.reason, one.state) for one in kinds if is_lagging(one)}
-    return _where(rows, pairs)["topic"].combine_chunks()
+    return whole(_where(rows, pairs)["topic"])
 
 
 def full_names(topics: Any) -> Any:

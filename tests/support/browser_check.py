@@ -1,0 +1,310 @@
+"""`make browser-test`: five questions, answered in Dagster's pages by at most three clicks each.
+
+Debian's Chromium looks at the pages of the demo's saved DAGSTER_HOME, by role and visible text. The
+demo is run first where no demo was. A copy of its home gets a run that failed, launched where no
+servers answer, for the question why. What an answer must show is taken from the demo's summary and
+from Dagster's own records, and not from the page. build/browser.json has clicks, seconds of each
+page and the text that was found, of each question; build/browser/ has its screenshot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import requests
+
+from tiering_assets.demo.jobs import JobFailedError, WorkspaceJobs
+
+ROOT = Path(__file__).parents[2]
+HOME = ROOT / "dagster_home"
+BUILD = ROOT / "build" / "browser"
+SUMMARY = ROOT / "build" / "demo-summary.json"
+REPORT = ROOT / "build" / "browser.json"
+CHROMIUM = ("chromium", "chromium-browser")
+SIZE = {"width": 1600, "height": 1000}
+CLICKS_MAX = 3
+PAGE_S = 3.0
+START_S = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """What the answers must show, from elsewhere."""
+
+    ledger_id: int
+    topic: str  # with its domain
+    topic_name: str
+    of_topic: int  # its ledgers
+    ledgers: int
+    certificate_sha256: str
+    release_run: str
+    failed_run: str
+    failure: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Answer:
+    question: str
+    clicks: list[str] = field(default_factory=list)
+    found: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    page_seconds: list[float] = field(default_factory=list)
+    screenshot: str = ""
+
+    @property
+    def good(self) -> bool:
+        return not self.missing and len(self.clicks) <= CLICKS_MAX
+
+
+class Visitor:
+    """A person at the pages, who clicks on what is to be read, and counts."""
+
+    def __init__(self, page: Any, base: str, answer: Answer) -> None:
+        self.page, self._base, self._answer = page, base, answer
+        self._settle(lambda: page.goto(base))
+
+    def _settle(self, act: Callable[[], object]) -> None:
+        began = time.monotonic()
+        act()
+        self.page.wait_for_load_state("networkidle")
+        self._answer.page_seconds.append(round(time.monotonic() - began, 2))
+
+    def click(self, role: str, name: str, *, exact: bool = True) -> None:
+        found = self.page.get_by_role(role, name=name, exact=exact).first
+        self._answer.clicks.append(f"{role} {name!r}")
+        self._settle(found.click)
+
+    def click_text(self, text: str) -> None:
+        found = self.page.get_by_text(text, exact=True).first
+        self._answer.clicks.append(f"text {text!r}")
+        self._settle(found.click)
+
+    def search(self, text: str, result: str) -> None:
+        """Type into Dagster's search, which a key opens, and click on a result."""
+        self.page.keyboard.press("/")
+        self.page.get_by_role("textbox").last.fill(text)
+        self._answer.clicks.append(f"search {text!r}: {result!r}")
+        found = self.page.get_by_role("link", name=result).first
+        found.wait_for()
+        self._settle(found.click)
+
+    def read(self, wanted: Sequence[str], *, within_s: float = 20.0) -> None:
+        """Which of these is in visible text; pages fill themselves, so it is looked at again."""
+        until = time.monotonic() + within_s
+        while True:
+            text = " ".join(self.page.inner_text("body").split())
+            missing = [one for one in wanted if one not in text]
+            if not missing or time.monotonic() > until:
+                break
+            time.sleep(0.2)
+        self._answer.found = [one for one in wanted if one not in missing]
+        self._answer.missing = missing
+
+
+def how_far_behind(visitor: Visitor, truth: Truth) -> None:
+    visitor.search("tiering_backlog", "tiering_backlog")
+    visitor.read(["0 ledgers, 0 B are on bookies alone", f"{truth.ledgers} of ", truth.topic_name])
+
+
+def what_happened_to_a_ledger(visitor: Visitor, truth: Truth) -> None:
+    visitor.search("deleted_bookie", "deleted_bookie_ledgers")
+    visitor.click("tab", "Partitions")
+    visitor.click_text(str(truth.ledger_id))
+    visitor.read([str(truth.ledger_id), truth.topic, "released", truth.certificate_sha256])
+
+
+def what_happened_to_a_topic(visitor: Visitor, truth: Truth) -> None:
+    visitor.search("tiering_backlog", "tiering_backlog")
+    visitor.read([truth.topic_name, f"{truth.of_topic} released"])
+
+
+def why_it_failed(visitor: Visitor, truth: Truth) -> None:
+    visitor.click("link", "Runs")
+    visitor.click("tab", "Failed", exact=False)
+    visitor.click("link", truth.failed_run[:8])
+    visitor.read([truth.failed_run[:8], truth.failure, "Next:"])
+
+
+def who_deleted_it(visitor: Visitor, truth: Truth) -> None:
+    visitor.search("deleted_bookie", "deleted_bookie_ledgers")
+    visitor.click("tab", "Partitions")
+    visitor.click_text(str(truth.ledger_id))
+    visitor.read([truth.release_run[:8], truth.certificate_sha256])
+
+
+QUESTIONS: dict[str, tuple[str, Callable[[Visitor, Truth], None]]] = {
+    "a": ("how far behind is tiering, and where?", how_far_behind),
+    "b": ("what happened to ledger N?", what_happened_to_a_ledger),
+    "c": ("what happened to topic T?", what_happened_to_a_topic),
+    "d": ("why did this fail, and what do I do?", why_it_failed),
+    "e": ("who deleted ledger N's bookie copy, on what proof?", who_deleted_it),
+}
+
+
+def failed_run(home: Path, port: int) -> None:
+    """Launch a run where no servers answer."""
+    environment = {
+        "TIERKEEPER_METADATA_STORE": f"zk:127.0.0.1:{port}",
+        "TIERKEEPER_METADATA_CONNECT_TIMEOUT_S": "1",
+        "TIERKEEPER_STORE_BUCKET": "b",
+        "TIERKEEPER_DAGSTER_RUNNER": "local",
+    }
+    jobs = WorkspaceJobs(
+        project=ROOT, dagster_home=home, environment=environment, log=BUILD / "failed.log"
+    )
+    try:
+        with jobs:
+            jobs.run("offload", lambda _line: None)
+    except JobFailedError:
+        return
+    raise SystemExit("the run that was to fail did not")
+
+
+def truth_of(home: Path) -> Truth:
+    """Of the ledger with most bytes."""
+    summary = json.loads(SUMMARY.read_text())
+    ledger = max(summary["ledgers"], key=lambda one: one["payload_bytes"])
+    key = str(ledger["ledger_id"])
+    with dg.DagsterInstance.local_temp(str(home)) as instance:
+
+        def newest(asset: str) -> dg.EventLogRecord:
+            wanted = dg.AssetRecordsFilter(
+                asset_key=dg.AssetKey(["pulsar", asset]), asset_partitions=[key]
+            )
+            [record] = instance.fetch_materializations(wanted, limit=1).records
+            return record
+
+        certified, released = newest("certificates"), newest("deleted_bookie_ledgers")
+        [failed] = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]), limit=1)
+        made = certified.asset_materialization
+        if made is None:
+            raise SystemExit(f"ledger {key} has no certificate in {home}")
+        card = str(made.metadata["card"].value)
+        return Truth(
+            ledger_id=ledger["ledger_id"],
+            topic=ledger["topic"],
+            topic_name=ledger["topic"].removeprefix("persistent://"),
+            of_topic=sum(one["topic"] == ledger["topic"] for one in summary["ledgers"]),
+            ledgers=len(summary["ledgers"]),
+            certificate_sha256=card.partition("certificate ")[2].split()[0],
+            release_run=released.run_id,
+            failed_run=failed.run_id,
+            failure="no connection to ZooKeeper",
+        )
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
+
+
+@contextmanager
+def pages(home: Path) -> Iterator[str]:
+    """Dagster's web server over a home, without a daemon."""
+    port = free_port()
+    base = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "dagster_webserver", "-w", "workspace.yaml"]
+    command += ["-h", "127.0.0.1", "-p", str(port)]
+    with (BUILD / "webserver.log").open("wb") as log:
+        server = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**_plain_environment(), "DAGSTER_HOME": str(home)},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        until = time.monotonic() + START_S
+        while not _answers(base):
+            if server.poll() is not None or time.monotonic() > until:
+                raise SystemExit(f"Dagster's web server did not start; {BUILD / 'webserver.log'}")
+            time.sleep(0.3)
+        yield base
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _plain_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if "TIERKEEPER_" not in name}
+
+
+def _answers(base: str) -> bool:
+    try:
+        return requests.get(f"{base}/server_info", timeout=5).ok
+    except requests.RequestException:
+        return False
+
+
+def chromium() -> str:
+    found = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if found is None:
+        raise SystemExit("no Chromium: install Debian's package `chromium`, then run this again")
+    return found
+
+
+def ask(base: str, truth: Truth, only: Sequence[str]) -> list[Answer]:
+    playwright = import_module("playwright.sync_api")  # of requirements/browser.lock alone
+    answers = []
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        for name in only:
+            question, steps = QUESTIONS[name]
+            answer = Answer(question=question, screenshot=f"build/browser/{name}.png")
+            page = browser.new_page(viewport=SIZE)
+            try:
+                steps(Visitor(page, base, answer), truth)
+            except playwright.Error as error:
+                answer.missing.append(str(error).splitlines()[0])
+            page.screenshot(path=str(ROOT / answer.screenshot))
+            page.close()
+            answers.append(answer)
+        browser.close()
+    return answers
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
+    parser.add_argument("--only", nargs="*", choices=list(QUESTIONS), default=list(QUESTIONS))
+    asked = parser.parse_args()
+    chromium()
+    BUILD.mkdir(parents=True, exist_ok=True)
+    if not SUMMARY.exists() or not (HOME / "storage").exists():
+        subprocess.run([sys.executable, "-m", "tiering_assets.cli.main", "demo"], check=True)
+    home = BUILD / "home"
+    shutil.rmtree(home, ignore_errors=True)
+    shutil.copytree(HOME, home)
+    failed_run(home, free_port())
+    truth = truth_of(home)
+    with pages(home) as base:
+        answers = ask(base, truth, asked.only)
+    report = {"truth": asdict(truth), "questions": [asdict(one) for one in answers]}
+    REPORT.write_text(json.dumps(report, indent=1) + "\n")
+    for one in answers:
+        sys.stdout.write(
+            f"{'good' if one.good else 'BAD '} {one.question}\n"
+            f"     {len(one.clicks)} clicks: {', '.join(one.clicks)}; seconds {one.page_seconds}\n"
+        )
+        for text in one.missing:
+            sys.stdout.write(f"     not to be seen: {text}\n")
+    return 0 if all(one.good for one in answers) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
