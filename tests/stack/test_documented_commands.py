@@ -160,9 +160,11 @@ def test_it_runs(tierkeeper, capsys, line):
 
 
 def undo(tierkeeper, line):
-    """What a line bans is allowed again before the next, and what it limits is as fast as
-    before.
+    """What a line bans is allowed again before the next, what it limits is as fast as before, and
+    what it switches on is off: `doctor` misses the daemon.
     """
+    if " auto on" in line:
+        assert tierkeeper("tierkeeper auto off") == 0
     if " budget set " in line:
         lifted = " ".join(f"--{name} none" for name in LIMITS)
         assert tierkeeper(f"tierkeeper budget set {lifted}") == 0

@@ -9,7 +9,7 @@ from tiering_assets.catalogue.facts.read_pages import written_on
 from tiering_assets.catalogue.view import answer
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(20))
 def test_tables_equal_the_bucket_after_a_history(seed, tmp_path):
     assert problems_of(seed, tmp_path) == []
 

@@ -1,6 +1,7 @@
 """Every release goes by a plan: caps, tripwire and the plan's record stand at one door."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -8,17 +9,22 @@ import pytest
 ROOT = Path(__file__).parents[3] / "tiering_assets"
 
 
+@cache
+def named_in_modules():
+    """By module of ours, every name that it uses."""
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): {
+            node.id if isinstance(node, ast.Name) else node.attr
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Name | ast.Attribute)
+        }
+        for path in ROOT.rglob("*.py")
+    }
+
+
 def callers(name):
     """Modules of ours that call a function, or hand it on."""
-    found = set()
-    for path in ROOT.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Name | ast.Attribute) and name in (
-                getattr(node, "id", None),
-                getattr(node, "attr", None),
-            ):
-                found.add(".".join(path.relative_to(ROOT).with_suffix("").parts))
-    return found
+    return {module for module, names in named_in_modules().items() if name in names}
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from tiering_assets.resources.errors import CatalogueError
 from tiering_assets.resources.kept_tables import KEPT
 from tiering_assets.resources.settings import CatalogueSettings
 
-SEEDS = 12
+SEEDS = 8
 
 
 @pytest.fixture(scope="module")
