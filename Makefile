@@ -7,7 +7,7 @@ PIP_COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generat
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock fmt lint types unit check test compatibility simulate prove-book prove-cold prove-servers proofs mutants same tour-check crash-matrix tail-kills metrics-check browser-test soak fuzz bench bench-backfill bench-cold bench-check bench-fleet bench-scale bench-start postgres-check stack-up stack-down stack-status ui notebook demo terminals proto clean
+.PHONY: help setup lock fmt lint types unit check test compatibility simulate prove-book prove-cold prove-servers proofs mutants same tour-check crash-matrix tail-kills metrics-check browser-test screenshots soak fuzz bench bench-backfill bench-cold bench-check bench-fleet bench-scale bench-start postgres-check stack-up stack-down stack-status ui notebook demo terminals proto clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,9 +80,15 @@ crash-matrix: setup ## kill a process at every crash point on real servers, run 
 metrics-check: setup ## alert rules, counters and dashboard on a real Prometheus (Debian's, unpacked in build/); build/metrics.json
 	$(BIN)/python -m tests.support.metrics_check
 
-browser-test: setup ## five questions at the demo's pages, by Debian's Chromium (package chromium); build/browser.json
-	$(BIN)/uv pip install -q --require-hashes --target build/browser/lib -r requirements/browser.lock
+browser-test: setup build/browser/lib ## five questions at the demo's pages, by Debian's Chromium (package chromium); build/browser.json
 	PYTHONPATH=build/browser/lib $(BIN)/python -m tests.support.browser_check $(if $(ONLY),--only $(ONLY))
+
+screenshots: setup build/browser/lib ## rewrite the pictures of Dagster's pages in docs/images, of the demo's, by Debian's Chromium
+	PYTHONPATH=build/browser/lib $(BIN)/python -m tests.support.screenshots
+
+build/browser/lib: requirements/browser.lock
+	$(BIN)/uv pip install -q --require-hashes --target $@ -r $<
+	@touch $@
 
 soak: setup ## automation on real servers for MINUTES=10, with everything killed once; ACCEPT=1 keeps the result
 	$(BIN)/python -m tests.support.soak --minutes $(or $(MINUTES),10) --runner $(or $(RUNNER),local)

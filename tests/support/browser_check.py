@@ -11,34 +11,28 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import shutil
-import socket
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import requests
 
-from tiering_assets.demo.jobs import JobFailedError, WorkspaceJobs
+from tests.support.browser_pages import (
+    ROOT,
+    SUMMARY,
+    chromium,
+    chromium_pages,
+    copied_home,
+    pages,
+    settle,
+)
 
-ROOT = Path(__file__).parents[2]
-HOME = ROOT / "dagster_home"
-BUILD = ROOT / "build" / "browser"
-SUMMARY = ROOT / "build" / "demo-summary.json"
 REPORT = ROOT / "build" / "browser.json"
-CHROMIUM = ("chromium", "chromium-browser")
-SIZE = {"width": 1600, "height": 1000}
 CLICKS_MAX = 3
-PAGE_S = 3.0
-START_S = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,14 +67,13 @@ class Answer:
 class Visitor:
     """A person at the pages, who clicks on what is to be read, and counts."""
 
-    def __init__(self, page: Any, base: str, answer: Answer) -> None:
-        self.page, self._base, self._answer = page, base, answer
-        self._settle(lambda: page.goto(base))
+    def __init__(self, page: Any, answer: Answer) -> None:
+        self.page, self._answer = page, answer
 
     def _settle(self, act: Callable[[], object]) -> None:
         began = time.monotonic()
         act()
-        self.page.wait_for_load_state("networkidle")
+        settle(self.page)
         self._answer.page_seconds.append(round(time.monotonic() - began, 2))
 
     def click(self, role: str, name: str, *, exact: bool = True) -> None:
@@ -155,25 +148,6 @@ QUESTIONS: dict[str, tuple[str, Callable[[Visitor, Truth], None]]] = {
 }
 
 
-def failed_run(home: Path, port: int) -> None:
-    """Launch a run where no servers answer."""
-    environment = {
-        "TIERKEEPER_METADATA_STORE": f"zk:127.0.0.1:{port}",
-        "TIERKEEPER_METADATA_CONNECT_TIMEOUT_S": "1",
-        "TIERKEEPER_STORE_BUCKET": "b",
-        "TIERKEEPER_DAGSTER_RUNNER": "local",
-    }
-    jobs = WorkspaceJobs(
-        project=ROOT, dagster_home=home, environment=environment, log=BUILD / "failed.log"
-    )
-    try:
-        with jobs:
-            jobs.run("offload", lambda _line: None)
-    except JobFailedError:
-        return
-    raise SystemExit("the run that was to fail did not")
-
-
 def truth_of(home: Path) -> Truth:
     """Of the ledger with most bytes."""
     summary = json.loads(SUMMARY.read_text())
@@ -207,75 +181,21 @@ def truth_of(home: Path) -> Truth:
         )
 
 
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
-
-
-@contextmanager
-def pages(home: Path) -> Iterator[str]:
-    """Dagster's web server over a home, without a daemon."""
-    port = free_port()
-    base = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "dagster_webserver", "-w", "workspace.yaml"]
-    command += ["-h", "127.0.0.1", "-p", str(port)]
-    with (BUILD / "webserver.log").open("wb") as log:
-        server = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env={**_plain_environment(), "DAGSTER_HOME": str(home)},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        until = time.monotonic() + START_S
-        while not _answers(base):
-            if server.poll() is not None or time.monotonic() > until:
-                raise SystemExit(f"Dagster's web server did not start; {BUILD / 'webserver.log'}")
-            time.sleep(0.3)
-        yield base
-    finally:
-        server.terminate()
-        server.wait()
-
-
-def _plain_environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if "TIERKEEPER_" not in name}
-
-
-def _answers(base: str) -> bool:
-    try:
-        return requests.get(f"{base}/server_info", timeout=5).ok
-    except requests.RequestException:
-        return False
-
-
-def chromium() -> str:
-    found = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if found is None:
-        raise SystemExit("no Chromium: install Debian's package `chromium`, then run this again")
-    return found
-
-
 def ask(base: str, truth: Truth, only: Sequence[str]) -> list[Answer]:
-    playwright = import_module("playwright.sync_api")  # of requirements/browser.lock alone
+    error_of_page = import_module("playwright.sync_api").Error
     answers = []
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+    with chromium_pages(base) as make:
         for name in only:
             question, steps = QUESTIONS[name]
             answer = Answer(question=question, screenshot=f"build/browser/{name}.png")
-            page = browser.new_page(viewport=SIZE)
+            page = make()
             try:
-                steps(Visitor(page, base, answer), truth)
-            except playwright.Error as error:
+                steps(Visitor(page, answer), truth)
+            except error_of_page as error:
                 answer.missing.append(str(error).splitlines()[0])
             page.screenshot(path=str(ROOT / answer.screenshot))
             page.close()
             answers.append(answer)
-        browser.close()
     return answers
 
 
@@ -284,13 +204,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", choices=list(QUESTIONS), default=list(QUESTIONS))
     asked = parser.parse_args()
     chromium()
-    BUILD.mkdir(parents=True, exist_ok=True)
-    if not SUMMARY.exists() or not (HOME / "storage").exists():
-        subprocess.run([sys.executable, "-m", "tiering_assets.cli.main", "demo"], check=True)
-    home = BUILD / "home"
-    shutil.rmtree(home, ignore_errors=True)
-    shutil.copytree(HOME, home)
-    failed_run(home, free_port())
+    home = copied_home()
     truth = truth_of(home)
     with pages(home) as base:
         answers = ask(base, truth, asked.only)
