@@ -38,7 +38,9 @@ STORY: Final = (
     "topic backlog",
     "topic backlog {long} t/ns/orders",
     "ledger plan {sealed} {next}",
+    "ledger show 0",
     "ledger show 2",
+    "ledger list --topic t/ns/orders",
     *(
         f"ledger why {ledger}"
         for ledger in ("0", "1", "2", "{sealed}", "{open}", "{away}", "{paused}")
@@ -132,6 +134,14 @@ PICTURES: Final = {
     "scrub-status": "scrub status",
     "audit-verify": "audit verify",
 }
+# What people ask first, each answered by one command; docs/questions.md.
+QUESTIONS: Final = {
+    "how far behind is tiering, and where?": "topic backlog",
+    "what happened to ledger N?": "ledger show 2",
+    "what happened to topic T?": "ledger list --topic t/ns/orders",
+    "why did this fail, and what do I do?": "ledger why 6",
+    "who deleted ledger N's bookie copy, on what proof?": "ledger show 0",
+}
 WIDTH: Final = 100
 
 
@@ -173,19 +183,27 @@ def _without_machine(text: str, folder: str) -> str:
     """Without what no two machines share."""
     text = re.sub(r"(survey_(?:duration|age)_seconds\D+)[0-9.e+-]+", r"\1TIME", text)
     text = re.sub(r"(SHA-256 of its facts )[0-9a-f]{64}", r"\1DIGEST", text)  # of run times, too
+    text = re.sub(r"(released by run \S+, )\S+", r"\1HOST", text)
     return text.replace(folder, "FOLDER").replace(str(ROOT), "TREE")
 
 
 def pictures(renderings: Iterable[Rendering]) -> dict[str, str]:
     """The files of docs/terminals: name and text. The renderings are of WIDTH columns."""
     found: dict[str, list[str]] = {name: [] for name in PICTURES}
+    asked = dict[str, str]()
     wanted: Mapping[str, str] = PICTURES
     for one in renderings:
+        errors = [line for line in one.err.splitlines(True) if line.startswith("error: ")]
+        shown = "".join((f"$ tierkeeper {one.line}\n", one.out, *errors))
+        asked.setdefault(one.line, shown)  # as it was before anything was changed
         for name, begin in wanted.items():
             if one.line == begin or (one.line.startswith(f"{begin} ") and name != "topic-backlog"):
-                errors = [line for line in one.err.splitlines(True) if line.startswith("error: ")]
-                found[name].append("".join((f"$ tierkeeper {one.line}\n", one.out, *errors)))
-    return {f"{name}.txt": "\n".join(texts) for name, texts in found.items()}
+                found[name].append(shown)
+    answers = [
+        f"# {question}\n{asked[line]}" for question, line in QUESTIONS.items() if line in asked
+    ]
+    files = {f"{name}.txt": "\n".join(texts) for name, texts in found.items()}
+    return files | {"five-questions.txt": "\n".join(answers)}
 
 
 def main() -> int:

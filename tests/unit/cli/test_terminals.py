@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from tests.support import terminals
 from tests.support.rooms import ROOT
 from tests.support.same_record import every_command
-from tests.support.terminals import DOCS, PICTURES, STORY, pictures, tell_story
+from tests.support.terminals import DOCS, PICTURES, QUESTIONS, STORY, pictures, tell_story
 from tiering_assets.cli.shared.exit_codes import UNEXPECTED
 from tiering_assets.cli.terminal import show, table
 from tiering_assets.cli.terminal.screen import Screen
@@ -158,8 +158,20 @@ def test_a_damaged_copys_page_says_what_heals_it():
     assert f"next: {next_step('t/ns/persistent/orders')}" in after
 
 
+def test_each_of_the_five_questions_is_answered_by_one_command():
+    said = {one.line: one for one in told("100 columns")[0]}
+    answers = {question: said[line] for question, line in QUESTIONS.items()}
+    assert len(answers) == 5
+    assert [one.code for one in answers.values()] == [0] * 5
+    *_others, why, deleted = (one.out for one in answers.values())
+    assert "  next: " in why
+    assert re.search(
+        r"to be released on certificate [0-9a-f]{64}\n  released by run \S+, HOST", deleted
+    )
+
+
 def test_the_pictures_of_the_docs_are_what_is_printed():
     kept = {path.name: path.read_text(encoding="utf-8") for path in DOCS.glob("*.txt")}
-    assert kept.keys() == {f"{name}.txt" for name in PICTURES}
+    assert kept.keys() == {f"{name}.txt" for name in (*PICTURES, "five-questions")}
     assert kept == pictures(told("100 columns")[0]), "run `make terminals`"
     assert terminals.WIDTH == 100

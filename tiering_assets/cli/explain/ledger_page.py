@@ -15,7 +15,7 @@ from tiering_assets.cli.shared.output import (
 from tiering_assets.cli.terminal.columns import Column, ValueKind
 from tiering_assets.cli.terminal.words import by_finding
 from tiering_assets.explain.ledger_report import AttemptReport, LedgerReport
-from tiering_assets.records.models import Publication, Quarantine
+from tiering_assets.records.models import Publication, Quarantine, Release, ReleaseIntent
 from tiering_assets.resources.object_store.store import ObjectHead
 
 
@@ -140,6 +140,11 @@ def _print_attempt(attempt: AttemptReport) -> None:
                 print_line(f"    {finding}")
         elif isinstance(link.record, Publication):
             print_line(f"  publication confirmed: {link.record.confirmed_by}")
+        elif isinstance(link.record, ReleaseIntent):
+            print_line(f"  to be released on certificate {link.record.certificate_sha256}")
+        elif isinstance(link.record, Release):
+            writer = link.record.writer
+            print_line(f"  released by run {writer.run_id}, {writer.host}")
 
 
 def _head(head: ObjectHead | None) -> str:
