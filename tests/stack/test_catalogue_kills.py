@@ -6,7 +6,6 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import product
 
 import pytest
 
@@ -87,8 +86,21 @@ def rows(cluster, root):
         return {name: answer(tables, sql).to_pylist() for name, sql in QUESTIONS.items()}
 
 
-def test_killed_at_any_commit_and_run_again_each_page_is_in_the_tables_once(stack, cluster):
-    place = f"s3://{cluster.steps.settings.store.bucket}/kills"
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "before",
+        pytest.param(  # the store is as before the next commit
+            "behind",
+            marks=pytest.mark.prove(
+                instead="tests/unit/catalogue/test_post.py::"
+                "test_a_poster_that_dies_between_tables_leaves_no_row_out_and_none_twice"
+            ),
+        ),
+    ],
+)
+def test_killed_at_any_commit_and_run_again_each_page_is_in_the_tables_once(stack, cluster, moment):
+    place = f"s3://{cluster.steps.settings.store.bucket}/kills-{moment}"
     said = [kill(stack, f"{place}/sound", 0, "never", words, code=0) for words, _act in STEPS]
     commits = [int(text.split()[-1]) for text in said]
     assert all(count >= 2 for count in commits), commits
@@ -100,10 +112,10 @@ def test_killed_at_any_commit_and_run_again_each_page_is_in_the_tables_once(stac
     assert len(wanted["ledgers"]) > 1
     for number, count in enumerate(commits):
         words, _act = STEPS[number]
-        for nth, when in product(range(1, count + 1), ("before", "behind")):
-            root = f"{place}/{number}-{nth}-{when}"
+        for nth in range(1, count + 1):
+            root = f"{place}/{number}-{nth}"
             copy(cluster, ready[number], root)
-            kill(stack, root, nth, when, words, code=-signal.SIGKILL)
+            kill(stack, root, nth, moment, words, code=-signal.SIGKILL)
             for _words, again in STEPS[number:]:
                 again(cluster, root)
-            assert rows(cluster, root) == wanted, (words, nth, when)
+            assert rows(cluster, root) == wanted, (words, nth)

@@ -30,40 +30,26 @@ def open_here(settings, *, folder):
     return work
 
 
-@pytest.fixture
-def settings(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", ".")  # workers find this module
-    return Settings(
-        store=StoreSettings(bucket="b", access_key="a", secret_key="s"),
-        spark=SparkSettings(master="local[2,4]"),
-    )
+@pytest.fixture(scope="module")
+def settings():
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PYTHONPATH", ".")  # workers find this module
+        yield Settings(
+            store=StoreSettings(bucket="b", access_key="a", secret_key="s"),
+            spark=SparkSettings(master="local[2,4]"),
+        )
 
 
-@pytest.fixture
-def lots(settings, tmp_path):
-    with open_lots(settings, ENTRY, {"folder": str(tmp_path)}) as lots:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("lots")
+
+
+@pytest.fixture(scope="module")
+def lots(settings, folder):
+    """One session: each takes twenty seconds of processor time to start."""
+    with open_lots(settings, ENTRY, {"folder": str(folder)}) as lots:
         yield lots
-
-
-def test_lots_come_back_and_a_large_one_is_whole(lots):
-    large = bytes(range(256)) * 40_000
-    asked = [b"", b"abc", large]
-    assert [one.result() for one in [lots.submit(lot) for lot in asked]] == [
-        lot[::-1] for lot in asked
-    ]
-
-
-def test_as_many_as_there_are_cores_are_worked_on_at_once(lots, tmp_path):
-    assert lots.at_once == 2
-    under_way = [lots.submit(b"wait-1"), lots.submit(b"wait-2")]
-    wait_for(lambda: len([*tmp_path.iterdir()]) == 2, what="both lots")
-    assert [one.result() for one in under_way] == [b"1-tiaw", b"2-tiaw"]
-
-
-def test_an_error_has_its_class_and_the_next_lot_is_done(lots):
-    with pytest.raises(SettingsError, match="no such bucket"):
-        lots.submit(b"away").result()
-    assert lots.submit(b"ab").result() == b"ba"
 
 
 def test_a_worker_of_another_build_is_refused_by_name(settings, tmp_path, monkeypatch):
@@ -101,3 +87,25 @@ def test_a_master_that_is_refused_is_told_first(settings):
     yarn = replace(settings, spark=SparkSettings(master="yarn"))
     with pytest.raises(SettingsError, match="yarn"), open_lots(yarn, ENTRY, {}):
         pass
+
+
+# Behind those with sessions of their own: a process has one at a time.
+def test_lots_come_back_and_a_large_one_is_whole(lots):
+    large = bytes(range(256)) * 40_000
+    asked = [b"", b"abc", large]
+    assert [one.result() for one in [lots.submit(lot) for lot in asked]] == [
+        lot[::-1] for lot in asked
+    ]
+
+
+def test_as_many_as_there_are_cores_are_worked_on_at_once(lots, folder):
+    assert lots.at_once == 2
+    under_way = [lots.submit(b"wait-1"), lots.submit(b"wait-2")]
+    wait_for(lambda: len([*folder.iterdir()]) == 2, what="both lots")
+    assert [one.result() for one in under_way] == [b"1-tiaw", b"2-tiaw"]
+
+
+def test_an_error_has_its_class_and_the_next_lot_is_done(lots):
+    with pytest.raises(SettingsError, match="no such bucket"):
+        lots.submit(b"away").result()
+    assert lots.submit(b"ab").result() == b"ba"
