@@ -89,7 +89,7 @@ def certificate_event(
         card=_card(
             cluster,
             certificate.ledger.ledger_id,
-            {"proven": _proven(stored)},
+            {"proven": moment(certificate.verified_at)},
             here=cluster.certificates,
         ),
         key=prefix + stored.key,
@@ -107,10 +107,6 @@ def context_event(
 ) -> dg.AssetMaterialization:
     metadata = context_metadata(stored.record, publication.record, key=prefix + publication.key)
     return _of_certificate(cluster.offload_contexts, stored.record, metadata, noop=noop)
-
-
-def _proven(stored: Stored[Certificate]) -> str:
-    return f"{moment(stored.record.verified_at)}, certificate {stored.sha256}"
 
 
 def _card(
@@ -137,7 +133,8 @@ def release_metadata(
     """What a release shows: the whole way, who went its last step, and on what proof."""
     release, known = records.release.record, dict[str, str]()
     if records.certificate is not None:
-        known["proven"] = _proven(records.certificate)
+        proof = records.certificate
+        known["proven"] = f"{moment(proof.record.verified_at)}, certificate {proof.sha256}"
     if records.intent is not None:
         known["published"] = moment(records.intent.record.published_at)
     known["released"] = moment(release.released_at)

@@ -96,7 +96,7 @@ def card(
     """
     told = []
     for step, asset in steps.items():
-        page = f"/assets/{'/'.join(asset.path)}?partition={ledger_id}"
+        page = f"/assets/{'/'.join(asset.path)}?view=partitions&partition={ledger_id}"
         name = step if asset == here else f"[{step}]({page})"
         told.append(f"{name} {known.get(step, '')}".rstrip())
     return dg.MetadataValue.md(" → ".join(told))
