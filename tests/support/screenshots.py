@@ -14,12 +14,15 @@ from tests.support.browser_pages import ROOT, chromium, chromium_pages, copied_h
 IMAGES = ROOT / "docs" / "images"
 LARGEST = 200_000  # bytes
 DRAWN_S = 2.0  # until what was loaded is drawn
+# By name the page, and what is to be read on it.
 PICTURES = {
-    "timeline": "/overview/activity/timeline",
-    "backlog": "/assets/pulsar/tiering_backlog",
-    "ledger": "/assets/pulsar/deleted_bookie_ledgers?view=partitions&partition={ledger}",
-    "batch-summary": "/assets/pulsar/offload_contexts?view=events",
-    "failure": "/runs/{failed}",
+    "timeline": ("/overview/activity/timeline", "release"),
+    "backlog": ("/assets/pulsar/tiering_backlog", "by_topic"),
+    "ledger": (
+        "/assets/pulsar/deleted_bookie_ledgers?view=partitions&partition={ledger}",
+        "released_by",
+    ),
+    "batch-summary": ("/assets/pulsar/offload_contexts?view=events", "published"),
 }
 
 
@@ -29,10 +32,11 @@ def main() -> int:
     truth = truth_of(home)
     large = []
     with pages(home) as base, chromium_pages(base) as make:
-        for name, path in PICTURES.items():
+        for name, (path, text) in PICTURES.items():
             page = make()
-            page.goto(base + path.format(ledger=truth.ledger_id, failed=truth.failed_run))
+            page.goto(base + path.format(ledger=truth.ledger_id))
             settle(page)
+            page.get_by_text(text).first.wait_for()
             time.sleep(DRAWN_S)
             picture = IMAGES / f"{name}.png"
             page.screenshot(path=str(picture))
