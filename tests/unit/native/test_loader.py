@@ -124,6 +124,7 @@ def test_kinds_of_machines_have_one_name_each():
 @pytest.mark.parametrize(
     ("version", "said"),
     [(0, "no instruction for CRC32C"), (1, f"version 1 of its functions, expected {ABI}")],
+    ids=["no instruction", "another version"],
 )
 def test_another_version_or_processor_is_refused(version, said):
     class Library:
