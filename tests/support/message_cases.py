@@ -137,6 +137,28 @@ class MessageCases:
         )
         assert library.odd.tolist() == python.odd.tolist()
         assert _told(library) == _told(python)
+        self._within(data, starts, ends, counts)
+
+    def _within(self, data: Any, starts: Any, ends: Any, counts: Any) -> None:
+        """What the library by itself calls sound ends within its batch."""
+        total = int(counts.sum())
+        fields = Fields(total, numbers=(PAYLOAD_BYTES,), core=self._core)
+        at, size = np.zeros(total, np.int64), np.zeros(total, np.int64)
+        odd = np.zeros(len(counts), bool)
+        self._core.singles(
+            data,
+            starts=starts,
+            ends=ends,
+            counts=counts,
+            into=fields.arrays,
+            repeated=0,
+            each=np.empty((3, 0), np.int64),
+            payload_starts=at,
+            payload_lengths=size,
+            odd=odd,
+        )
+        sound = ~np.repeat(odd, counts)
+        assert (at[sound] + size[sound] <= np.repeat(ends, counts)[sound]).all()
 
     def _frames(self, source: random.Random) -> None:
         first = source.choice((0, 7, 2**40))
