@@ -1,6 +1,7 @@
 """The roll-up by topic: a row of each topic with what it has, what is late, what is next, its runs.
 
 Owns: a topic has one next step here, of the reason that most needs somebody. Reads nothing.
+The column of a page that shows it is as wide as a third of a screen: so four columns, in words.
 """
 
 from __future__ import annotations
@@ -20,10 +21,7 @@ from tiering_assets.look.ledger.states import LedgerState
 
 _IN_BUCKET: Final = OFFLOADED | {LedgerState.COPIED, LedgerState.VERIFIED}
 _OFF_BOOKIES: Final = frozenset({LedgerState.RELEASED, LedgerState.EXPIRED, LedgerState.UNSAFE})
-_HEAD: Final = (
-    "| topic | ledgers | on bookies | in the bucket | behind | next | runs |",
-    "|---|---|---|---|---|---|---|",
-)
+_HEAD: Final = ("| topic | ledgers | next | runs |", "|---|---|---|---|")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +46,21 @@ def topic_rows(
 def _row(topic: str, found: Figures, runs: Sequence[RunLink]) -> str:
     here = sum(row.bytes for row in found.states if row.state not in _OFF_BOOKIES)
     there = sum(row.bytes for row in found.states if row.state in _IN_BUCKET)
+    states = ", ".join(f"{row.ledgers} {row.state.value}" for row in found.states if row.ledgers)
     cells = [
         topic.removeprefix("persistent://"),
-        ", ".join(f"{row.ledgers} {row.state.value}" for row in found.states if row.ledgers),
-        bytes_text(here),
-        bytes_text(there),
-        behind_text(found),
-        next_of_topic(topic, found),
+        f"{states}; {bytes_text(here)} on bookies, {bytes_text(there)} in the bucket",
+        f"{behind_text(found)}{next_of_topic(topic, found)}",
         " ".join(map(str, runs)) or "none",
     ]
     return f"| {' | '.join(map(markdown_cell, cells))} |"
 
 
 def behind_text(found: Figures) -> str:
-    """`copy 3.2 h, delete 2.0 d`: for how long the oldest waits; `no` where nothing is late."""
+    """`copy 3.2 h, delete 2.0 d behind; `, by the oldest that waits; empty where none is late."""
     lags = (("copy", found.copy_lag), ("delete", found.delete_lag))
     said = [f"{what} {duration_text(lag.oldest_s)}" for what, lag in lags if lag.ledgers]
-    return ", ".join(said) or "no"
+    return f"{', '.join(said)} behind; " if said else ""
 
 
 def next_of_topic(topic: str, found: Figures) -> str:
