@@ -4,6 +4,7 @@ Dagster's own jobs tell it first, on simulated servers, in an instance that is t
 """
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
@@ -31,6 +32,7 @@ from tiering_assets.defs import rebuild as module
 from tiering_assets.defs.rebuild import rebuild
 from tiering_assets.defs.shared.partitions import partition_key
 from tiering_assets.defs.shared.run_history import JOB_TAG
+from tiering_assets.ground.moments import moment
 from tiering_assets.look.ledger.quarantine import quarantine
 from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.records import keys
@@ -197,7 +199,8 @@ def test_checks_equal_what_the_jobs_had_told(stack, told, fresh):
 def test_events_have_the_times_of_the_records(stack, told, fresh):
     again(stack, fresh)
     certificate = shown(materialized(fresh, CERTIFICATES))[1]
-    assert materialized(fresh, CERTIFICATES)[1].timestamp == certificate["verified_at"]
+    verified = moment(datetime.fromtimestamp(materialized(fresh, CERTIFICATES)[1].timestamp, UTC))
+    assert f" proven {verified} " in certificate["card"]
     published = shown(materialized(fresh, OFFLOAD_CONTEXTS))[1]["published_at"]
     assert materialized(fresh, OFFLOAD_CONTEXTS)[1].timestamp == published
     released = shown(materialized(fresh, DELETED_BOOKIE_LEDGERS))[0]["released_at"]
