@@ -33,10 +33,13 @@ def compiler() -> str | None:
     return shutil.which("cc")
 
 
+LEAST = 1001  # a slow machine takes longer, and tries as many
+
+
 def fuzz(core: Core, seconds: float, first_seed: int, *, fenced: bool) -> int:
     """Cases run, from a seed on. Whatever is wrong names the seed."""
     cases, seed, until = Cases(core, fenced=fenced), first_seed, time.monotonic() + seconds
-    while time.monotonic() < until:
+    while time.monotonic() < until or seed - first_seed < LEAST:
         if seed % 100_000 == 0:
             sys.stderr.write(f"seed {seed}\n")
         try:
