@@ -155,21 +155,16 @@ def truth_of(home: Path) -> Truth:
     """Of the ledger with most bytes."""
     summary = json.loads(SUMMARY.read_text())
     ledger = max(summary["ledgers"], key=lambda one: one["payload_bytes"])
-    key = str(ledger["ledger_id"])
+    released_ledger = dg.AssetRecordsFilter(
+        asset_key=dg.AssetKey(["pulsar", "deleted_bookie_ledgers"]),
+        asset_partitions=[str(ledger["ledger_id"])],
+    )
     with dg.DagsterInstance.local_temp(str(home)) as instance:
-
-        def newest(asset: str) -> dg.EventLogRecord:
-            wanted = dg.AssetRecordsFilter(
-                asset_key=dg.AssetKey(["pulsar", asset]), asset_partitions=[key]
-            )
-            [record] = instance.fetch_materializations(wanted, limit=1).records
-            return record
-
-        released = newest("deleted_bookie_ledgers")
+        [released] = instance.fetch_materializations(released_ledger, limit=1).records
         [failed] = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE]), limit=1)
         made = released.asset_materialization
         if made is None:
-            raise SystemExit(f"ledger {key} was not released in {home}")
+            raise SystemExit(f"ledger {ledger['ledger_id']} was not released in {home}")
         card = str(made.metadata["card"].value)
         return Truth(
             ledger_id=ledger["ledger_id"],

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -20,7 +19,8 @@ from typing import Any
 
 import requests
 
-from tiering_assets.demo.jobs import JobFailedError, WorkspaceJobs
+from tests.support.spark_cluster import free_port
+from tiering_assets.demo.jobs import WORKSPACE, JobFailedError, WorkspaceJobs
 
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / "dagster_home"
@@ -47,7 +47,7 @@ def copied_home() -> Path:
 def _run_that_fails(home: Path) -> None:
     """Launch a run where no servers answer."""
     environment = {
-        "TIERKEEPER_METADATA_STORE": f"zk:127.0.0.1:{_free_port()}",
+        "TIERKEEPER_METADATA_STORE": f"zk:127.0.0.1:{free_port()}",
         "TIERKEEPER_METADATA_CONNECT_TIMEOUT_S": "1",
         "TIERKEEPER_STORE_BUCKET": "b",
         "TIERKEEPER_DAGSTER_RUNNER": "local",
@@ -63,19 +63,12 @@ def _run_that_fails(home: Path) -> None:
     raise SystemExit("the run that was to fail did not")
 
 
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
-
-
 @contextmanager
 def pages(home: Path) -> Iterator[str]:
     """Dagster's web server over a home, without a daemon."""
-    port = _free_port()
+    port = free_port()
     base = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "dagster_webserver", "-w", "workspace.yaml"]
+    command = [sys.executable, "-m", "dagster_webserver", "-w", WORKSPACE]
     command += ["-h", "127.0.0.1", "-p", str(port)]
     with (BUILD / "webserver.log").open("wb") as log:
         server = subprocess.Popen(

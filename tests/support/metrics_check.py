@@ -37,9 +37,9 @@ from tests.support.prometheus_server import (
     Programs,
     Prometheus,
     fetched_programs,
-    free_port,
     running_prometheus,
 )
+from tests.support.spark_cluster import free_port
 from tests.support.tiered_cluster import post_all, wait_until
 
 DONE: Final = ("copied", "verified", "published", "released")

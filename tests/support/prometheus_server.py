@@ -7,7 +7,6 @@ below build/. Nothing is installed. The server and its folder end with whoever s
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import time
 import urllib.parse
@@ -19,6 +18,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml  # type: ignore[import-untyped]
+
+from tests.support.spark_cluster import free_port
 
 ROOT: Final = Path(__file__).parents[2]
 KEPT: Final = ROOT / "build/prometheus"
@@ -159,9 +160,3 @@ def running_prometheus(
     finally:
         process.terminate()
         process.wait(timeout=_READY_S)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port
