@@ -132,11 +132,10 @@ def place(cluster, spec):
 
 def test_schemas_are_archived_from_where_they_can_be_read(cluster, shell, offloaded):
     cluster.admin("PUT", f"/namespaces/{NAMESPACE}/unload")
-    before = {spec: place(cluster, spec) for spec in (IDLE,)}
+    wait_until(lambda: place(cluster, IDLE) is not TopicLoad.LOADED, "no broker shows the topic")
     shell("schema", "archive", IDLE.topic)
     assert [one.read_from for one in records(cluster, IDLE)] == ["bookies", "bookies"]
     assert place(cluster, IDLE) is not TopicLoad.LOADED
-    assert before[IDLE] is not TopicLoad.LOADED
     cluster.steps.broker.internal_stats(f"persistent://{LOADED.topic}")  # loads it
     wait_until(lambda: place(cluster, LOADED) is TopicLoad.LOADED, "its broker shows the topic")
     told = shell.document("schema", "archive", LOADED.topic)

@@ -1,6 +1,7 @@
 """Transactions of a real coordinator: what was aborted is never told as committed."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -25,8 +26,16 @@ def cluster(stack_to_stop):
     root = tables_apart(stack_to_stop, NAME)
     with tiered_cluster(stack_to_stop, catalogue_root=root) as connected:
         connected.restart_broker(transactionCoordinatorEnabled="true")
-        yield connected
+        yield reloads_in_transactions(connected)
         connected.restart_broker()
+
+
+def reloads_in_transactions(cluster):
+    """Each client leaves a transaction open: how long one keeps us off is not what we test here."""
+    settings = cluster.steps.settings
+    disturb = replace(settings.disturb, transactions_max=len(CLIENTS))
+    steps = replace(cluster.steps, settings=replace(settings, disturb=disturb))
+    return replace(cluster, steps=steps)
 
 
 @pytest.fixture(scope="module")

@@ -41,6 +41,8 @@ QUORUMS: Final = ((2, 2, 2), (3, 2, 2), (3, 3, 2))
 OPTIONS: Final = StackOptions(broker_conf={"managedLedgerMaxLedgerRolloverTimeMinutes": "60"})
 _PER_S: Final = 2000.0
 _READ_LEAST: Final = 300
+_LOOKS_LEAST: Final = 2
+"""So that what one look proved is read on by another, however much a slow start let in at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +112,7 @@ def kill_one(
         ledger_id = cluster.managed_ledger(spec).ledgers[-1].ledger_id
         with BookiePool(settings, cluster.steps.ledgers.resolve) as pool:
             reader, looks = TailReader(cluster, ledger_id, pool), 0
-            while len(reader.digests) < until and reader.look():
+            while (looks < _LOOKS_LEAST or len(reader.digests) < until) and reader.look():
                 looks += 1
             cluster.running.stop_server("broker", kill=True)
             reader.look()
