@@ -1,7 +1,7 @@
 """One measurement over a fleet that is there: requests to the store, seconds and memory, as JSON.
 
     python benchmarks/fleet_cell.py survey|show|why|figures|prove|scan|scrub-listed|scrub-nominated
-    python benchmarks/fleet_cell.py sensor:NAME|again:NAME
+    python benchmarks/fleet_cell.py sensor:NAME|again:NAME|round:NAME
 
 A process of its own for each, with the settings of the environment, so that the code of another
 checkout can be measured over the same servers (PYTHONPATH).
@@ -17,18 +17,18 @@ import tempfile
 import time
 from collections.abc import Callable
 
-from benchmarks.scale_goals import BUDGET_S
 from tests.support.request_count import counted_requests
 from tiering_assets.ground.stack import Stack, open_stack
 from tiering_assets.resources.settings_sources import load_settings
 
-_TICKS_MAX = 8  # of a round
+_TICKS_BEFORE = {"sensor": 0, "round": 1, "again": 8}
+"""Of one process, at most: `again` is behind a whole round, `round` within one."""
 
 
 def main() -> int:
     what, _, name = sys.argv[1].partition(":")
-    if what in ("sensor", "again"):
-        found = _ticked(name, before=what == "again")
+    if what in _TICKS_BEFORE:
+        found = _ticked(name, most=_TICKS_BEFORE[what])
     else:
         with open_stack(load_settings().settings) as stack:
             act = _ACTS[what]
@@ -124,11 +124,11 @@ _ACTS: dict[str, Callable[[Stack], object]] = {
 }
 
 
-def _ticked(name: str, *, before: bool) -> dict[str, object]:
-    """One tick without a cursor, as after a start; or, `before` it, a whole round of ticks.
+def _ticked(name: str, *, most: int) -> dict[str, object]:
+    """One tick behind a whole round of ticks, or behind so many. None is one as after a start.
 
-    A round goes on for as many ticks as end with their budget, and is left after _TICKS_MAX: rows
-    are stale after half an hour without a scan. `ticks_before` counts them.
+    A round goes on for as many ticks as end with their budget. It is left after a few: rows are
+    stale after half an hour without a scan. `ticks_before` counts them.
     """
     import dagster as dg
 
@@ -136,6 +136,7 @@ def _ticked(name: str, *, before: bool) -> dict[str, object]:
     from tiering_assets.defs.shared.resources import TieringStack
 
     sensor = next(one for one in defs.get_repository_def().sensor_defs if one.name == name)
+    budget_s = load_settings().settings.auto.tick_budget_s
     with tempfile.TemporaryDirectory() as home, dg.DagsterInstance.local_temp(home) as instance:
 
         def tick(cursor: str | None = None) -> str | None:
@@ -147,16 +148,16 @@ def _ticked(name: str, *, before: bool) -> dict[str, object]:
             )
             return sensor.evaluate_tick(context).cursor
 
-        cursor, ticks, whole = None, 0, not before
-        while not whole:
+        cursor, ticks, over = None, 0, False
+        while ticks < most and not over:
             began = time.monotonic()
             cursor, ticks = tick(cursor), ticks + 1
-            whole = time.monotonic() - began < BUDGET_S or ticks == _TICKS_MAX
-        if before:
+            over = time.monotonic() - began < budget_s
+        if ticks:
             sys.stdout.write("ticked\n")  # who counts requests on the wire begins anew
             sys.stdout.flush()
             sys.stdin.readline()
-        return {**_measure(lambda: tick(cursor)), "ticks_before": ticks}
+        return {**_measure(lambda: tick(cursor)), "ticks_before": ticks, "round_over": over}
 
 
 if __name__ == "__main__":

@@ -4,10 +4,11 @@
         [--blocks 1000x100x100] [--accept]
 
 For each size (ledgers of a topic x topics x blocks of a ledger) servers are started and filled
-(scale_fleet.py). In --fleets every sensor ticks, again and as after a start, topics are scanned,
-and commands that list and count are run as a person runs them. In --rows those commands are run
-alone: topics list their newest ledgers only. In --blocks it is lineage, and a single ledger.
-Requests to the store are counted on the wire, those of the tables included. --accept writes
+(scale_fleet.py). In --fleets every sensor ticks, again and as after a start (one that asks each
+topic also within its round, with a budget that no fleet's round ends in), topics are scanned, and
+commands that list and count are run as a person runs them. In --rows those commands are run alone:
+topics list their newest ledgers only. In --blocks it is lineage, and a single ledger. Requests to
+the store are counted on the wire, those of the tables included. --accept writes
 benchmarks/results/scale.json and docs/scale.md.
 """
 
@@ -25,6 +26,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -35,7 +37,16 @@ from benchmarks.scale_fleet import (
     write_nodes,
     write_rows,
 )
-from benchmarks.scale_goals import COVERAGE, LISTS, ONE, WHOLE_SCANS, parts_of
+from benchmarks.scale_goals import (
+    COVERAGE,
+    FIRST,
+    LISTS,
+    NEXT,
+    ONE,
+    WHOLE_SCANS,
+    WITHIN,
+    parts_of,
+)
 from benchmarks.scale_page import write_page
 from tests.support.wiretap import Wiretap
 from tiering_assets.ground.stack import open_stack
@@ -60,7 +71,10 @@ SENSORS: Final = (
     "backlog_due",
 )
 _ENDPOINT: Final = "s3ManagedLedgerOffloadServiceEndpoint"
-_TOLD = ("topics_moved", "ledgers_written", "ticks_before")
+_ROUNDS: Final = ("offload_threshold",)
+"""Sensors that ask each topic: a round of the largest fleet takes forty ticks."""
+_SHORT_S: Final = 2.0  # of a tick's budget, within a round
+_TOLD = ("topics_moved", "ledgers_written", "ticks_before", "round_over")
 _METHOD = (
     "topics and ledgers' nodes in a real ZooKeeper, rows planted in real Delta tables of a real "
     "store, all of their tails absorbed, records of one ledger. In the fleet of rows topics list "
@@ -82,21 +96,30 @@ class Measured:
         self._run(name or " ".join(words), [program, *words], codes=codes)
 
     def sensor(self, name: str) -> None:
-        """The first tick comes second, in a process of its own: what was due is done by then."""
-        for what in ("again", "sensor"):
-            self._run(f"{what}:{name}", [sys.executable, str(CELL), f"{what}:{name}"])
+        """The first tick comes last, in a process of its own: what was due is done by then."""
+        kinds = (NEXT, *((WITHIN,) if name in _ROUNDS else ()), FIRST)
+        for what in (f"{kind}{name}" for kind in kinds):
+            short = {"TIERKEEPER_AUTO_TICK_BUDGET_S": str(_SHORT_S)} if WITHIN in what else {}
+            self._run(what, [sys.executable, str(CELL), what], short)
 
     def scan(self, name: str, root: str) -> None:
         """Into tables that lie at `root`, or in the bucket."""
         self.environment = {**self.environment, "TIERKEEPER_CATALOGUE_ROOT": root}
         self._run(name, [sys.executable, str(CELL), "scan"])
 
-    def _run(self, name: str, argv: list[str], *, codes: tuple[int, ...] = (0,)) -> None:
+    def _run(
+        self,
+        name: str,
+        argv: list[str],
+        more: Mapping[str, str] = MappingProxyType({}),
+        *,
+        codes: tuple[int, ...] = (0,),
+    ) -> None:
         self.tap.requests.clear()
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
             child = subprocess.Popen(
                 [sys.executable, str(LAUNCHER), str(out.fileno()), *argv],
-                env={**os.environ, **self.environment},
+                env={**os.environ, **self.environment, **more},
                 cwd=ROOT,
                 pass_fds=[out.fileno()],
                 stdin=subprocess.PIPE,

@@ -17,6 +17,8 @@ ONE: Final = ("ledger list ID", "lineage message", "lineage topic")
 COVERAGE: Final = "lineage coverage"
 WHOLE_SCANS: Final = ("scan: every topic is new", "scan: nothing moved")
 NEXT, FIRST = "again:", "sensor:"
+WITHIN: Final = "round:"
+"""A tick within a round, with so short a budget that no fleet's round ends in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,7 @@ def goals(results: Results) -> list[ScaleGoal]:
     fleet, most, blocks = (
         (by_size(results[kind]) or [{}])[-1] for kind in ("fleets", "rows", "blocks")
     )
-    ticks = {name: one for name, one in fleet.items() if name.startswith(NEXT)}
+    ticks = {name: one for name, one in fleet.items() if name.startswith((NEXT, WITHIN))}
     first = {name: one for name, one in fleet.items() if name.startswith(FIRST)}
     return [
         _worst("a tick beyond its scan budget", "s", 5, {**first, **ticks}, _beyond),
@@ -97,18 +99,33 @@ def _named(found: Mapping[str, Any], names: Any) -> dict[str, Any]:
     return {name: found[name] for name in names if name in found}
 
 
-def _growth(fleets: list[Mapping[str, Any]]) -> Iterator[tuple[str, float]]:
+def _growth(fleets: list[Mapping[str, Any]]) -> Iterator[tuple[str, float | None]]:
+    """By which next ticks' requests grow. Where a round is not over, ticks within one compare:
+    None if those were not measured, or one of them ended its round.
+    """
     for name in fleets[0] if fleets else ():
-        if name.startswith(NEXT) and name in fleets[-1]:
-            counts = [float(one[name]["store_requests"]) for one in (fleets[0], fleets[-1])]
-            yield name, counts[1] - counts[0]
+        if not name.startswith(NEXT) or name not in fleets[-1]:
+            continue
+        ends = fleets[0], fleets[-1]
+        within = WITHIN + name[len(NEXT) :]
+        over = all(one[name].get("round_over", True) for one in ends)
+        first, last = (one.get(name if over else within) for one in ends)
+        if (
+            first is None
+            or last is None
+            or (not over and (first["round_over"] or last["round_over"]))
+        ):
+            yield within, None
+        else:
+            yield name if over else within, last["store_requests"] - first["store_requests"]
 
 
 def _worst(
     what: str, unit: str, limit: float, among: Mapping[str, Any], value: Callable[[Any], float]
 ) -> ScaleGoal:
-    """A command that failed has no value at all."""
-    if not among or any(isinstance(one, dict) and "failed" in one for one in among.values()):
+    """A command that failed, or was not measured, has no value at all."""
+    failed = (one is None or (isinstance(one, dict) and "failed" in one) for one in among.values())
+    if not among or any(failed):
         return ScaleGoal(what=what, unit=unit, limit=limit, found=None)
     by = max(among, key=lambda name: value(among[name]))
     return ScaleGoal(what=what, unit=unit, limit=limit, found=value(among[by]), by=by)

@@ -14,7 +14,16 @@ from typing import Any, Final
 
 from benchmarks.agents import ROOT
 from benchmarks.plots import STYLE
-from benchmarks.scale_goals import FIRST, NEXT, ScaleGoal, by_size, goals, ledgers_of, parts_of
+from benchmarks.scale_goals import (
+    FIRST,
+    NEXT,
+    WITHIN,
+    ScaleGoal,
+    by_size,
+    goals,
+    ledgers_of,
+    parts_of,
+)
 from benchmarks.written import between_markers, svg_of
 
 RESULT = ROOT / "benchmarks" / "results" / "scale.json"
@@ -70,7 +79,13 @@ def _lines(results: Results) -> Iterator[str]:
 
 
 def _row(name: str, one: Mapping[str, Any]) -> str:
-    label = name.replace(FIRST, "first tick of ").replace(NEXT, "next tick of ").replace("|", "/")
+    label = name.replace("|", "/")
+    for kind, words in (
+        (FIRST, "first tick of "),
+        (NEXT, "next tick of "),
+        (WITHIN, "a round of "),
+    ):
+        label = label.replace(kind, words)
     if "failed" in one:
         return f"| {label} | failed | | | |"
     seconds = one.get("tick_seconds", one["seconds"])

@@ -4,8 +4,10 @@ import json
 
 import pytest
 
-from benchmarks.scale_goals import LISTS, NEXT, ONE, goals
+from benchmarks.scale_goals import LISTS, NEXT, ONE, WITHIN, goals
 from benchmarks.scale_page import BEGIN, END, IMAGE, PAGE, RESULT, draw, render_page
+
+GROWN = "requests of a tick in the largest fleet beyond those in the smallest"
 
 
 def tick(**found):
@@ -40,9 +42,32 @@ def test_the_largest_fleet_counts_whatever_the_order_of_the_file():
     found = of(results(**{f"{NEXT}release_due": tick(store_requests=51)}))
     one = found["requests to the store of a tick"]
     assert (one.found, one.met, one.by) == (51, False, f"{NEXT}release_due")
-    grown = found["requests of a tick in the largest fleet beyond those in the smallest"]
+    grown = found[GROWN]
     assert (grown.found, grown.met) == (31, False)
     assert found["and of the first tick of a process"].found == 60
+
+
+@pytest.mark.parametrize(
+    ("small", "large", "grown"),
+    [
+        ({"store_requests": 20}, {"store_requests": 23}, 3),
+        ({"store_requests": 20}, {"store_requests": 23, "round_over": True}, None),
+        ({"store_requests": 20, "round_over": True}, {"store_requests": 23}, None),
+        (None, {"store_requests": 23}, None),
+        ({"store_requests": 20}, None, None),
+    ],
+)
+def test_within_a_round_ticks_within_one_compare(small, large, grown):
+    name, within = f"{NEXT}offload_threshold", f"{WITHIN}offload_threshold"
+    going = {"round_over": False}
+    found = results(
+        **{name: tick(store_requests=21, **going)},
+        **({} if large is None else {within: tick(**going | large)}),
+    )
+    rest = {} if small is None else {within: tick(**going | small)}
+    found["fleets"]["10x100"] |= {name: tick(store_requests=0, round_over=True), **rest}
+    assert of(found)[GROWN].found == grown
+    assert of(found)[GROWN].by in ("", within)
 
 
 def test_a_tick_may_take_what_its_scan_may():
