@@ -36,7 +36,7 @@ unit: ## tests that need no server
 check: setup lint types unit ## what needs no server: lint, types, unit tests
 
 test: setup ## every test, against the real servers; WORKERS=3 processes, each with servers of its own
-	$(BIN)/python -m pytest -p tests.support.minutes -p tests.support.together -p tests.support.last_use -m "not untame and not matrix and not prove and not cold_faults" -n $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 20
+	$(BIN)/python -m pytest -p tests.support.minutes -p tests.support.together -p tests.support.last_use -m "not untame and not matrix and not prove and not cold_faults and not wrong_library" -n $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder --durations 20 --durations-min 20
 
 compatibility: setup ## every pinned Pulsar release and an untame cluster; then docs/compatibility.md
 	$(BIN)/python -m pytest -p tests.support.compatibility_record -m "untame or matrix" $(ONLY)
@@ -62,6 +62,7 @@ proofs: setup ## which accepted results of slow proofs (docs/results) are of old
 mutants: setup ## take each guard out of our code; its recorded killer must notice. FIND=1 looks for new killers
 	$(if $(FIND),CALLERS_DIR=build/callers $(BIN)/python -m pytest -q -n 2 --dist loadfile -p tests.support.callers tests/unit tests/golden)
 	$(BIN)/python -m tests.support.mutate $(if $(FIND),--find)
+	$(BIN)/python -m pytest -q -m wrong_library -n 2 tests/unit/native
 	$(if $(ACCEPT),$(BIN)/python -m tests.support.proofs mutants)
 
 same: setup ## does this tree do what BASE=COMMIT did? effects, commands, names and bytes compared; build/same.json
@@ -80,8 +81,8 @@ crash-matrix: setup ## kill a process at every crash point on real servers, run 
 metrics-check: setup ## alert rules, counters and dashboard on a real Prometheus (Debian's, unpacked in build/); build/metrics.json
 	$(BIN)/python -m tests.support.metrics_check
 
-browser-test: setup build/browser/lib ## five questions at the demo's pages, by Debian's Chromium (package chromium); build/browser.json
-	PYTHONPATH=build/browser/lib $(BIN)/python -m tests.support.browser_check $(if $(ONLY),--only $(ONLY))
+browser-test: setup build/browser/lib ## five questions at the demo's pages, by Debian's Chromium (package chromium); KEYS=5000 in a large fleet
+	PYTHONPATH=build/browser/lib $(BIN)/python -m tests.support.browser_check $(if $(ONLY),--only $(ONLY)) $(if $(KEYS),--keys $(KEYS))
 
 screenshots: setup build/browser/lib ## rewrite the pictures of Dagster's pages in docs/images, of the demo's, by Debian's Chromium
 	PYTHONPATH=build/browser/lib $(BIN)/python -m tests.support.screenshots

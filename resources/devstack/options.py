@@ -20,8 +20,9 @@ class StackOptions:
     `auto_offload_bytes` -1 means that the broker offloads only when asked. `broker_conf` and
     `bookie_conf` override any line of every broker's and bookie's file; None removes the line;
     `{server}` in a bookie's value is its server's name. `one_broker_conf` is for one broker alone,
-    by its name (broker, broker2, …), and overrides those. `ports` fixes ports by name (see
-    port_names); all others are chosen free.
+    by its name (broker, broker2, …), and overrides those. `short_lived` servers start sooner and do
+    less in an hour: who measures what a broker can do wants others. `ports` fixes ports by name,
+    see port_names; all others are chosen free.
     """
 
     bookies: int = 3
@@ -40,6 +41,7 @@ class StackOptions:
     one_broker_conf: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
     zookeeper_mb: int = 128  # of Java's heap; 100,000 topics with ten ledgers each need 2000
     bookie_conf: Mapping[str, str | None] = field(default_factory=dict)
+    short_lived: bool = False
     ports: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

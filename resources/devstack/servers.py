@@ -35,6 +35,10 @@ _DROPPED_PREFIXES = ("PULSAR_", "BOOKIE_", "BOOKKEEPER_", "BK_", "ZK_", "AWS_", 
 
 
 _HEALTH_S = 60.0
+# The first of Java's two compilers alone, and no look at each class: their jars' digests are known.
+_SHORT_LIVED = (
+    "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,7 +257,8 @@ def _java_environment(
 ) -> dict[str, str]:
     harmless = "-Dtierkeeper.gclog=off"  # left empty, GC logs fill the disk
     scratch = plan.directory / "tmp"
-    extra = f"-Djava.io.tmpdir={scratch} -XX:+PerfDisableSharedMem {jvm}".strip()
+    soon = _SHORT_LIVED if plan.options.short_lived else ""
+    extra = " ".join(f"-Djava.io.tmpdir={scratch} -XX:+PerfDisableSharedMem {soon} {jvm}".split())
     return _base_environment() | {
         "PULSAR_LOG_DIR": str(plan.directory / "logs"),
         "PULSAR_LOG_APPENDER": "Console",

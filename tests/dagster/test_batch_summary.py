@@ -4,6 +4,7 @@ In Dagster's own runs, on simulated servers; what is told is held against the st
 """
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import dagster as dg
@@ -225,6 +226,19 @@ def test_the_table_shows_what_went_wrong_first_and_is_bounded():
     assert (records[0]["ledger"], len(records)) == ("200", 50)
     assert told["ledgers_done"].value == 100
     assert "/s" not in told["summary"].value.splitlines()[0]  # no time, no rate
+
+
+def test_a_run_links_to_pages_of_its_ledgers_the_failed_first():
+    rows = (*map(row, range(6)), row(9, Result.FAILED, said="gone"))
+    asset = dg.AssetKey(["pulsar", "certificates"])
+    summary = BatchSummary(action="x", rows=rows, seconds=1.0, pages=asset)
+    told: Any = summary_metadata(summary)
+    said = told["summary"].value.splitlines()[-1]
+    page = "/assets/pulsar/certificates?view=partitions&partition"
+    assert said.startswith(f"Pages of ledgers: [9]({page}=9), [0]({page}=0), ")
+    assert said.endswith(f"[3]({page}=3) and 2 more")
+    without: Any = summary_metadata(replace(summary, pages=None))
+    assert "Pages" not in without["summary"].value
 
 
 def test_the_last_event_of_a_run_tabulates_the_seconds_of_its_phases(site, stack, instance):

@@ -28,6 +28,7 @@ OPS = {
 DAY_S = 24 * 3600
 EVENTS_A_LEDGER, BYTES_A_LEDGER = 8, 10_000
 EVENTS_A_RUN_BY_DAY = 30
+NUMBERS_AN_EVENT = 6  # each is a plot of its asset's page
 BYTES_A_RUN = 50_000  # whatever its ledgers: of which tables with fifty rows are most
 MADE, CHECKED = "ASSET_MATERIALIZATION", "ASSET_CHECK_EVALUATION"
 
@@ -139,6 +140,29 @@ def test_what_a_ledger_adds_is_bounded_by_events_and_bytes(lived):
         ("release", CHECKED): 1,
     }
     assert by_ledger.total() == EVENTS_A_LEDGER
+
+
+def numbers_told(rows):
+    """The names of the numbers that each event of an asset has, Dagster's own among them."""
+    told = {}
+    for row in rows:
+        event = row.asset_materialization or row.asset_observation
+        if event is None:
+            continue
+        told[event.asset_key.path[-1], event.partition] = [
+            name
+            for name, value in event.metadata.items()
+            if isinstance(value, dg.IntMetadataValue | dg.FloatMetadataValue)
+        ]
+    return told
+
+
+@pytest.mark.parametrize("by", ["ledger", "day"])
+def test_an_event_has_few_numbers_as_each_is_a_plot(lived, by):
+    for job, rows in life(lived(by=by, ledgers=2)).items():
+        found = numbers_told(rows)
+        assert found or job == "verify", job  # which evaluates checks alone
+        assert {key: names for key, names in found.items() if len(names) > NUMBERS_AN_EVENT} == {}
 
 
 def days_told(rows):

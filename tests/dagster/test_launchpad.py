@@ -245,7 +245,7 @@ def test_a_release_by_hand_is_a_dry_run_that_materializes_nothing_and_says_how_t
     ]
     [plan] = [one for one in told if one.asset_key.path[-1] == "released_ledgers"]
     assert plan.description == "dry run: 2 would be released"
-    assert plan.metadata["planned_ledgers"].value == 2
+    assert plan.metadata["planned"].value == "2 ledgers, 18 B"
 
 
 def test_what_the_last_line_says_is_what_executes(due):

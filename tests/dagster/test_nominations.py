@@ -294,15 +294,15 @@ def test_figures_are_told_behind_what_was_posted(proven):
     offload_batch(stack, [0])
     stack.book.close_page()
     [figures, check, released] = proven.tick("catalogue").asset_events
-    assert figures.metadata["copy_lag_ledgers"].value == 0
+    assert figures.metadata["copy_lag_bytes"].value == 0
     assert check.passed
-    assert released.metadata["released_ledgers"].value == 0
+    assert released.metadata["dagster/row_count"].value == 0
     proven.later(proven.stack.settings.release.deletion_lag_s + 60)
     stack = Process(proven.world, "run", proven.site).stack()
     release_topic(stack, TOPIC, [0])
     stack.book.close_page()
     [_figures, _check, released] = proven.tick("catalogue").asset_events
-    assert released.metadata["released_ledgers"].value == 1
+    assert released.metadata["dagster/row_count"].value == 1
     assert proven.tick("catalogue").asset_events == []
 
 

@@ -205,7 +205,7 @@ def test_a_day_says_how_many_and_where_the_others_are(driven, stack):
     told = driven.told("certificates")
     assert {day: one["ledgers"] for day, one in told.items()} == {first: 2, second: 1}
     one = told[first]
-    assert (one["payload_bytes"], one["first_ledger"], one["last_ledger"]) == (18, 0, 1)
+    assert (one["payload_bytes"], one["first_ledger"], one["last_ledger"]) == (18, "0", "1")
     assert one["catalogue"] == stack.settings.catalogue.root
     after = datetime.fromisoformat(first) + timedelta(days=1)
     assert (

@@ -40,15 +40,30 @@ def test_the_counts_by_reason_are_of_the_same_ledgers_as_those_by_state():
     ]
     figures = count_figures(map(counted, explained), disturbances_last_hour=0, now=NOW)
     metadata = backlog_metadata(figures)
-    told = {name: found.value for name, found in metadata.items()}
-    by_reason = {name: n for name, n in told.items() if name.startswith("because_")}
-    assert by_reason == {"because_open": 1, "because_below_threshold": 1, "because_failed": 2}
-    by_state = {name: n for name, n in told.items() if name.startswith("ledgers_")}
-    assert by_state == {"ledgers_open": 1, "ledgers_sealed": 2, "ledgers_copied": 1}
-    table = metadata["by_reason"]
+    by_reason, by_state = rows(metadata, "reason"), rows(metadata, "state")
+    assert {name: row["ledgers"] for name, row in by_reason.items()} == {
+        "open": 1,
+        "below threshold": 1,
+        "failed": 2,
+    }
+    assert {name: row["ledgers"] for name, row in by_state.items()} == {
+        "open": 1,
+        "sealed": 2,
+        "copied": 1,
+    }
+    assert by_reason["failed"] == {
+        "reason": "failed",
+        "ledgers": 2,
+        "size": "50 B",
+        "oldest": "1.5 min",
+    }
+
+
+def rows(metadata, what):
+    """Of a table of the backlog, by reason or by state."""
+    table = metadata[f"by_{what}"]
     assert isinstance(table, dg.TableMetadataValue)
-    [_open, _below, failed] = [record.data for record in table.records]
-    assert failed == {"reason": "failed", "ledgers": 2, "size": "50 B", "oldest": "1.5 min"}
+    return {record.data[what]: record.data for record in table.records}
 
 
 def summary_of(*ledgers):

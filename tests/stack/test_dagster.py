@@ -136,8 +136,8 @@ def test_a_topic_goes_from_sealed_to_released(environment, stack, endpoints, ins
     assert set(materialized(instance, SEALED_LEDGERS)) == keys
     assert set(instance.get_dynamic_partitions(PARTITION_SET)) == keys
     backlog = materialized(instance, TIERING_BACKLOG)[None]
-    assert (backlog["ledgers_sealed"], backlog["ledgers_open"]) == (2, 1)
-    assert backlog["pending_bytes"] > 0
+    states = {row.data["state"]: row.data["ledgers"] for row in backlog["by_state"].records}
+    assert (states["sealed"], states["open"]) == (2, 1)
 
     assert run(instance, "offload", topics=[topic]).success
     for asset in OFFLOADED:

@@ -46,14 +46,8 @@ def copied_home() -> Path:
 
 def _run_that_fails(home: Path) -> None:
     """Launch a run where no servers answer."""
-    environment = {
-        "TIERKEEPER_METADATA_STORE": f"zk:127.0.0.1:{free_port()}",
-        "TIERKEEPER_METADATA_CONNECT_TIMEOUT_S": "1",
-        "TIERKEEPER_STORE_BUCKET": "b",
-        "TIERKEEPER_DAGSTER_RUNNER": "local",
-    }
     jobs = WorkspaceJobs(
-        project=ROOT, dagster_home=home, environment=environment, log=BUILD / "failed.log"
+        project=ROOT, dagster_home=home, environment=_no_servers(), log=BUILD / "failed.log"
     )
     try:
         with jobs:
@@ -63,18 +57,34 @@ def _run_that_fails(home: Path) -> None:
     raise SystemExit("the run that was to fail did not")
 
 
+def _no_servers() -> dict[str, str]:
+    """Settings by which nothing answers."""
+    return {
+        "TIERKEEPER_METADATA_STORE": f"zk:127.0.0.1:{free_port()}",
+        "TIERKEEPER_METADATA_CONNECT_TIMEOUT_S": "1",
+        "TIERKEEPER_STORE_BUCKET": "b",
+        "TIERKEEPER_DAGSTER_RUNNER": "local",
+    }
+
+
 @contextmanager
-def pages(home: Path) -> Iterator[str]:
-    """Dagster's web server over a home, without a daemon."""
+def pages(home: Path, *, daemon: bool = False) -> Iterator[str]:
+    """Dagster's web server over a home; with its daemon it is what `make ui` starts, and what is
+    launched there finds no servers.
+    """
     port = free_port()
     base = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "dagster_webserver", "-w", WORKSPACE]
     command += ["-h", "127.0.0.1", "-p", str(port)]
+    environment = {**_plain_environment(), "DAGSTER_HOME": str(home)}
+    if daemon:
+        command, environment = [str(ROOT / ".ci/ui")], environment | _no_servers()
+        environment["PORT"] = str(port)
     with (BUILD / "webserver.log").open("wb") as log:
         server = subprocess.Popen(
             command,
             cwd=ROOT,
-            env={**_plain_environment(), "DAGSTER_HOME": str(home)},
+            env=environment,
             stdout=log,
             stderr=subprocess.STDOUT,
         )

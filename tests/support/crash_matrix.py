@@ -32,6 +32,7 @@ from tiering_assets.clean.clean_up import clean_up
 from tiering_assets.ground.effects import POINTS
 from tiering_assets.ground.stack import Stack
 from tiering_assets.resources.devstack.endpoints import environment_of
+from tiering_assets.resources.devstack.options import StackOptions
 from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.resources.errors import TierkeeperError
 
@@ -196,7 +197,9 @@ def main(arguments: list[str] | None = None) -> int:
     with ExitStack() as opened:
         driver = opened.enter_context(CrashDriver())  # forks: before this process has threads
         directory = Path(opened.enter_context(tempfile.TemporaryDirectory()))
-        running = opened.enter_context(DevStack.start(directory / "stack"))
+        running = opened.enter_context(
+            DevStack.start(directory / "stack", StackOptions(short_lived=True))
+        )
         lab = Lab(running)
         proxy = opened.enter_context(HttpProxy(lab.endpoints.s3_endpoint))
         shop = Shop(Workshop(lab, proxy), driver, directory)

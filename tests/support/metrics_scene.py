@@ -18,6 +18,7 @@ from tiering_assets.batch.pipeline import offload_batch
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.survey import survey
 from tiering_assets.records import keys
+from tiering_assets.resources.devstack.options import StackOptions
 from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.resources.devstack.traffic import TopicSpec
 from tiering_assets.resources.metastore.ledger_paths import ledger_path
@@ -199,7 +200,8 @@ def metrics_scene(folder: Path, port: int) -> Iterator[Scene]:
         "TIERKEEPER_RELEASE_DELETION_LAG_S": "86400",
         "TIERKEEPER_STORE_ATTEMPTS_MAX": "3",
     }
-    with DevStack.start(folder / "stack") as running, tiered_cluster(running) as cluster:
+    options = StackOptions(short_lived=True)
+    with DevStack.start(folder / "stack", options) as running, tiered_cluster(running) as cluster:
         cluster.make_namespace(NAMESPACE)
         scene = Scene(running, cluster, folder, port, settings)
         try:

@@ -38,7 +38,9 @@ from tiering_assets.resources.devstack.traffic import TopicSpec
 
 QUORUMS: Final = ((2, 2, 2), (3, 2, 2), (3, 3, 2))
 """Ensemble, write quorum, ack quorum."""
-OPTIONS: Final = StackOptions(broker_conf={"managedLedgerMaxLedgerRolloverTimeMinutes": "60"})
+OPTIONS: Final = StackOptions(
+    broker_conf={"managedLedgerMaxLedgerRolloverTimeMinutes": "60"}, short_lived=True
+)
 _PER_S: Final = 2000.0
 _READ_LEAST: Final = 300
 _LOOKS_LEAST: Final = 2

@@ -29,6 +29,7 @@ from kazoo.exceptions import NoNodeError
 from tests.support.cli_shell import Shell
 from tests.support.reading_commands import reading_commands, tour_of
 from tests.support.tiered_cluster import TieredCluster, post_all, tiered_cluster, wait_until
+from tiering_assets.resources.devstack.options import StackOptions
 from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.resources.devstack.traffic import KIB, TopicSpec
 
@@ -223,7 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     with (
         tempfile.TemporaryDirectory() as folder,
-        DevStack.start(Path(folder)) as stack,
+        DevStack.start(Path(folder), StackOptions(short_lived=True)) as stack,
         tiered_cluster(stack) as cluster,
     ):
         home = Path(folder) / "dagster_home"

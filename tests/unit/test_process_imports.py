@@ -30,7 +30,8 @@ ALLOWED = {
     "help": NOTHING,
     "definitions": DAGSTER,  # code server, and each process that Dagster starts beside it
     "sensor tick": DAGSTER | CLUSTER | TABLES,  # tables by the sensor `catalogue`
-    "run": DAGSTER | CLUSTER | TABLES,  # of all that stands in defs, its sensors included
+    # Of all that stands in defs, its sensors and the chart of `discover` included.
+    "run": DAGSTER | CLUSTER | TABLES | {"matplotlib"},
     "worker": WORKER,  # never a metadata store or a broker, and of settings only its credentials
     "audit verify": BUCKET | {"google.protobuf"},  # from the bucket alone
     "auto off": DAGSTER | {"tomlkit"},

@@ -76,9 +76,8 @@ FRAMEWORKS = {
         "tiering_assets.demo",
         "tiering_assets.notebook.consumer_now",
     ),
-    **dict.fromkeys(
-        ("duckdb", "matplotlib", "nbconvert", "papermill"), ("tiering_assets.notebook",)
-    ),
+    **dict.fromkeys(("duckdb", "nbconvert", "papermill"), ("tiering_assets.notebook",)),
+    "matplotlib": ("tiering_assets.notebook", "tiering_assets.defs.explain.chart"),
     "typer": ("tiering_assets.cli",),
     "tiering_assets.resources.dagster_resources": ("tiering_assets.defs",),
     "tiering_assets.resources.devstack": (
@@ -358,6 +357,7 @@ def test_nothing_is_decided_by_the_catalogue():
         "tiering_assets.defs.nominated_copies",
         "tiering_assets.fleet.backlog",
         "tiering_assets.fleet.beside",
+        "tiering_assets.fleet.by_day",
         "tiering_assets.fleet.ledgers",
         "tiering_assets.fleet.source",
         "tiering_assets.fleet.topic_figures",
@@ -371,6 +371,14 @@ def test_nothing_is_decided_by_the_catalogue():
         "tiering_assets.notebook.look",
         "tiering_assets.notebook.topic_audit",
         "tiering_assets.notebook.topic_story",
+    }
+
+
+def test_what_moves_bytes_draws_nothing():
+    """The package that draws takes a second and 30 MB: of runs, a count of the fleet alone pays."""
+    room = "tiering_assets.defs.explain.chart"
+    assert {i.importer for i in imports() if inside(i.module, room)} == {
+        "tiering_assets.defs.explain.discover_assets"
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from contextlib import ExitStack
@@ -41,6 +40,7 @@ def demo(
 
     from tiering_assets.demo.run import run_demo
     from tiering_assets.demo.summary import print_summary, write_summary
+    from tiering_assets.resources.devstack.options import StackOptions
     from tiering_assets.resources.devstack.stack import DevStack
     from tiering_assets.resources.devstack.state import STATE_FILE
 
@@ -53,12 +53,11 @@ def demo(
         sys.stderr.write(f"[{time.monotonic() - began:5.1f} s] {line}\n")
         sys.stderr.flush()
 
-    # Its servers live for a minute: Java's second compiler takes more than it gives back by then.
-    os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
     if (directory / STATE_FILE).exists():
         DevStack.open(directory).stop()  # an earlier demo's; every demo begins with empty servers
     with ExitStack() as exits:
-        stack = exits.enter_context(DevStack.start(directory, report=report))
+        options = StackOptions(short_lived=True)
+        stack = exits.enter_context(DevStack.start(directory, options, report=report))
         summary = run_demo(stack, project=Path.cwd(), build=build.resolve(), report=report)
         if keep:
             stack.detach()

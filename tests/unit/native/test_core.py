@@ -175,6 +175,7 @@ def compiled(tmp_path_factory):
     return compile_
 
 
+@pytest.mark.wrong_library
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_library_is_noticed(compiled, what):
     right, wrong = WRONG[what]
@@ -187,6 +188,7 @@ def test_a_wrong_library_is_noticed(compiled, what):
     assert "AssertionError" in ended.stderr or ended.returncode < 0, ended.stderr
 
 
+@pytest.mark.wrong_library
 def test_the_right_library_passes_where_the_wrong_ones_fail(compiled):
     folder = compiled((HERE / SOURCE).read_text())
     subprocess.run([sys.executable, "-c", ALL_CASES, str(folder)], cwd=ROOT, check=True)

@@ -252,7 +252,13 @@ def _finish(
     log_batch(
         context,
         cluster.offload_contexts,
-        BatchSummary(action="offload", rows=tuple(rows), seconds=seconds, phases=phases),
+        BatchSummary(
+            action="offload",
+            rows=tuple(rows),
+            seconds=seconds,
+            phases=phases,
+            pages=None if cluster.by_day else cluster.certificates,
+        ),
     )
     if failures:
         raise batch_failure("offload", failures, done=done, waiting=waiting)

@@ -21,7 +21,7 @@ from tiering_assets.defs.shared.checks import release_evaluation
 from tiering_assets.defs.shared.dressing import Dressing
 from tiering_assets.defs.shared.failures import as_failures
 from tiering_assets.defs.shared.ledger_events import context_event, release_event, release_metadata
-from tiering_assets.defs.shared.metadata import Metadata, bucket_path, topic_text
+from tiering_assets.defs.shared.metadata import Metadata, bucket_path, bytes_text, topic_text
 from tiering_assets.defs.shared.names import ClusterNames
 from tiering_assets.defs.shared.resources import TieringStack, narrate
 from tiering_assets.defs.telling.batch_summary import (
@@ -153,7 +153,10 @@ def _release(
         seconds = stack.monotonic() - started
     rows = [release_row(outcome) for outcome in outcomes]
     summary = BatchSummary(
-        action="release plan" if dry_run else "release", rows=tuple(rows), seconds=seconds
+        action="release plan" if dry_run else "release",
+        rows=tuple(rows),
+        seconds=seconds,
+        pages=None if cluster.by_day else cluster.deleted_bookie_ledgers,
     )
     metadata = {
         **shown,
@@ -218,9 +221,9 @@ def _plan_metadata(
     from tiering_assets.records.codec import encode_record
 
     plan = written.plan
+    size = bytes_text(sum(one.bytes for one in plan.release))
     found: dict[str, dg.MetadataValue] = {
-        "planned_ledgers": dg.MetadataValue.int(len(plan.release)),
-        "planned_bytes": dg.MetadataValue.int(sum(one.bytes for one in plan.release)),
+        "planned": dg.MetadataValue.text(f"{len(plan.release)} ledgers, {size}")
     }
     if len(plan.release) <= PLAN_SHOWN:
         found["release_plan"] = dg.MetadataValue.json(encode_record(plan))

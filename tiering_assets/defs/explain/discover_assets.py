@@ -119,7 +119,9 @@ def _discover(
 ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult | dg.Output[None]]:
     """Survey everything. Loads no topic and changes nothing in the cluster or the bucket."""
     from tiering_assets.batch.newest_releases import newest_releases
+    from tiering_assets.defs.explain.chart import backlog_chart
     from tiering_assets.fleet.backlog import take_backlog
+    from tiering_assets.fleet.by_day import work_by_day
     from tiering_assets.look.ledger.survey import UNFINISHED
 
     sealed: dict[int, LedgerView] = {}
@@ -129,7 +131,9 @@ def _discover(
             sealed[one.view.ledger_id] = one.view
 
     with tiering_stack.connect(context, cluster) as stack:
-        figures = take_backlog(stack, config.ml_names(), each=told).figures
+        found = take_backlog(stack, config.ml_names(), each=told)
+        figures = found.figures
+        days = [] if found.source is None else work_by_day(found.source, stack.now())
         objectives, bucket = stack.settings.objectives, stack.settings.store.bucket
         on = stack.settings.auto.enabled
         prefix, newest = stack.book.prefix, []
@@ -138,6 +142,8 @@ def _discover(
         if cluster.sealed_ledgers in context.selected_asset_keys:
             _tell_sealed(context, cluster, stack, sealed, most=config.max_ledgers)
     if cluster.tiering_backlog in context.selected_asset_keys:
+        # Of a part of the fleet the figures would read as a drop.
+        chart = None if config.topics else backlog_chart(figures, objectives, days)
         yield dg.MaterializeResult(
             asset_key=cluster.tiering_backlog,
             metadata={
@@ -146,7 +152,8 @@ def _discover(
                     partial(runs_of_topic, context.instance, cluster),
                     automation=automation_note(context.instance, cluster, wanted=on),
                 ),
-                **({} if config.topics else figures_metadata(figures)),  # would read as a drop
+                **({} if chart is None else {"chart": chart}),
+                **({} if config.topics else figures_metadata(figures)),
             },
         )
     topics = len(figures.topics)

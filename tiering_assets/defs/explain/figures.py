@@ -63,17 +63,15 @@ class Verdict:
 
 
 def figures_metadata(figures: FleetFigures) -> Metadata:
-    """Numbers to plot, and the namespaces that lag most."""
+    """Six numbers to plot, and the namespaces that lag most. A seventh would hide them."""
     total = figures.total
     shown: dict[str, dg.MetadataValue] = {
         "copy_lag_bytes": dg.MetadataValue.int(total.copy_lag.bytes),
-        "copy_lag_ledgers": dg.MetadataValue.int(total.copy_lag.ledgers),
         "copy_lag_oldest_seconds": dg.MetadataValue.float(round(total.copy_lag.oldest_s, 1)),
         "delete_lag_bytes": dg.MetadataValue.int(total.delete_lag.bytes),
-        "delete_lag_ledgers": dg.MetadataValue.int(total.delete_lag.ledgers),
         "delete_lag_oldest_seconds": dg.MetadataValue.float(round(total.delete_lag.oldest_s, 1)),
         "stuck_ledgers": dg.MetadataValue.int(total.stuck),
-        "disturbances_last_hour": dg.MetadataValue.int(figures.disturbances_last_hour),
+        "reloads": dg.MetadataValue.text(f"{figures.disturbances_last_hour} in the last hour"),
         "lag_by_namespace": _by_namespace(figures.namespaces),
     }
     if total.verified_share is not None:
@@ -95,7 +93,6 @@ def judge(figures: FleetFigures, objectives: ObjectiveSettings) -> Verdict:
         metadata={
             "objectives": _table(findings),
             **{f"found_{one.figure}": dg.MetadataValue.float(float(one.found)) for one in findings},
-            **{f"limit_{one.figure}": dg.MetadataValue.float(float(one.limit)) for one in findings},
         },
     )
 

@@ -46,29 +46,20 @@ def backlog_metadata(
     *,
     automation: str = "",
 ) -> Metadata:
-    """State of everything: `ledgers_<state>`, `bytes_<state>`, and the topics that hold most.
+    """A sentence, then tables by reason, by state and by topic, each of the same ledgers.
 
-    `because_<reason>` counts the same ledgers by the one reason that each has. `runs` are the last
-    ones of a topic. `automation` is what keeps it from tiering, the first line where no copy is
-    damaged.
+    `runs` are the last ones of a topic. `automation` is what keeps it from tiering, the first line
+    where no copy is damaged.
     """
     largest = figures.topics.largest(_TOPICS_SHOWN)
     total = figures.total
-    pending, count, size_pending = _pending(total)
+    reasons = {row.reason.value: row for row in total.reasons}
+    states = {row.state.value: row for row in total.states}
     return {
         "summary": dg.MetadataValue.md(backlog_text(figures, automation=automation)),
-        "by_reason": _by_reason(total.reasons),
+        "by_reason": _counted("reason", reasons),
+        "by_state": _counted("state", states),
         "by_topic": topic_rows(largest, {name: runs(name) for name, _one in largest}),
-        "topics": dg.MetadataValue.int(len(figures.topics)),
-        "pending_ledgers": dg.MetadataValue.int(count),
-        "pending_bytes": dg.MetadataValue.int(size_pending),
-        "oldest_pending_seconds": dg.MetadataValue.float(round(_oldest_s(pending), 1)),
-        **{f"ledgers_{row.state.value}": dg.MetadataValue.int(row.ledgers) for row in total.states},
-        **{f"bytes_{row.state.value}": dg.MetadataValue.int(row.bytes) for row in total.states},
-        **{
-            f"because_{row.reason.name.lower()}": dg.MetadataValue.int(row.ledgers)
-            for row in total.reasons
-        },
     }
 
 
@@ -142,7 +133,6 @@ def released_metadata(
     largest = figures.topics.largest(_TOPICS_SHOWN, LedgerState.RELEASED)
     find = _FIND.format(shown=len(newest), place=bucket_uri(bucket, prefix))
     return {
-        "released_ledgers": dg.MetadataValue.int(released.ledgers),
         "released_bytes": dg.MetadataValue.int(released.bytes),
         "dagster/row_count": dg.MetadataValue.int(released.ledgers),
         "find_a_ledger": dg.MetadataValue.md(find),
@@ -177,22 +167,22 @@ def _newest(newest: Iterable[ReleasedLedger], prefix: str) -> dg.MetadataValue:
     )
 
 
-def _by_reason(reasons: Iterable[ReasonCount]) -> dg.MetadataValue:
+def _counted(what: str, rows: Mapping[str, ReasonCount | StateCount]) -> dg.MetadataValue:
     return dg.MetadataValue.table(
         [
             dg.TableRecord(
                 {
-                    "reason": row.reason.value,
+                    what: name,
                     "ledgers": row.ledgers,
                     "size": bytes_text(row.bytes),
                     "oldest": "" if row.oldest_s is None else duration_text(row.oldest_s),
                 }
             )
-            for row in reasons
+            for name, row in rows.items()
         ],
         schema=dg.TableSchema(
             columns=[
-                dg.TableColumn("reason", "string"),
+                dg.TableColumn(what, "string"),
                 dg.TableColumn("ledgers", "int"),
                 dg.TableColumn("size", "string"),
                 dg.TableColumn("oldest", "string", "time since the first of them was closed"),

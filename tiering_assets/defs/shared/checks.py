@@ -86,7 +86,7 @@ def finding(check: dg.AssetCheckKey, ledger_id: int, said: str) -> Evaluation:
         partition=partition_key(ledger_id),
         passed=False,
         description=said,
-        metadata={"ledger_id": dg.MetadataValue.int(ledger_id)},
+        metadata={"ledger_id": dg.MetadataValue.text(str(ledger_id))},
     )
 
 

@@ -87,6 +87,11 @@ def certificate_metadata(certificate: Certificate, *, card: dg.MetadataValue, ke
     return {"card": card, "certificate": bucket_path(certificate.bucket, key)}
 
 
+def ledger_page(asset: dg.AssetKey, ledger_id: int, name: str) -> str:
+    """A link to the ledger's partition of an asset."""
+    return f"[{name}](/assets/{'/'.join(asset.path)}?view=partitions&partition={ledger_id})"
+
+
 def card(
     steps: Mapping[str, dg.AssetKey], ledger_id: int, known: Mapping[str, str], *, here: dg.AssetKey
 ) -> dg.MetadataValue:
@@ -96,8 +101,7 @@ def card(
     """
     told = []
     for step, asset in steps.items():
-        page = f"/assets/{'/'.join(asset.path)}?view=partitions&partition={ledger_id}"
-        name = step if asset == here else f"[{step}]({page})"
+        name = step if asset == here else ledger_page(asset, ledger_id, step)
         told.append(f"{name} {known.get(step, '')}".rstrip())
     return dg.MetadataValue.md(" → ".join(told))
 

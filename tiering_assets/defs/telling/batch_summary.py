@@ -15,7 +15,7 @@ from types import MappingProxyType
 import dagster as dg
 
 from tiering_assets.defs.shared.batches import markdown_cell
-from tiering_assets.defs.shared.metadata import Metadata, bytes_text
+from tiering_assets.defs.shared.metadata import Metadata, bytes_text, ledger_page
 from tiering_assets.defs.shared.preview_api import Context
 from tiering_assets.defs.shared.run_history import TOPIC_TAG, TOPICS_TAG, topic_tags
 
@@ -24,6 +24,7 @@ DRY_RUN_TAG = "tierkeeper/dry_run"
 NOTHING_DUE = "nothing was due"
 RunContext = Context | dg.OpExecutionContext
 PHASES = ("plan", "copy", "verify", "publish")  # of an offload run, in their order
+_PAGES_SHOWN = 5
 _SHOWN_MAX = 50  # rows of a table people read; the run's log has every ledger
 _COLUMNS = dg.TableSchema(
     columns=[
@@ -65,12 +66,16 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSummary:
-    """`seconds` is the time of the whole batch, `phases` that of each, `action` the job's name."""
+    """`seconds` is the time of the whole batch, `phases` that of each, `action` the job's name.
+
+    `pages` is the asset that has a partition of each ledger, where partitions are ledgers.
+    """
 
     action: str
     rows: tuple[Row, ...]
     seconds: float
     phases: Mapping[str, float] = field(default_factory=dict)
+    pages: dg.AssetKey | None = None
 
     @property
     def counts(self) -> dict[Result, int]:
@@ -101,18 +106,22 @@ class BatchSummary:
 
 
 def summary_metadata(summary: BatchSummary) -> Metadata:
-    """The summary as text and as numbers, and its ledgers: failed first, then waiting."""
-    rows = sorted(summary.rows, key=lambda row: (_BAD_FIRST.index(row.result), row.ledger_id))
+    """The summary as text and as four numbers, and its ledgers: failed first, then waiting."""
+    shown = _bad_first(summary.rows)[:_SHOWN_MAX]
     return {
         "summary": dg.MetadataValue.md(_markdown(summary)),
-        "ledgers": dg.MetadataValue.table([_record(row) for row in rows[:_SHOWN_MAX]], _COLUMNS),
+        "ledgers": dg.MetadataValue.table([_record(row) for row in shown], _COLUMNS),
         **{
-            f"ledgers_{result.value}": dg.MetadataValue.int(count)
-            for result, count in summary.counts.items()
+            f"ledgers_{result.value}": dg.MetadataValue.int(summary.counts[result])
+            for result in (Result.DONE, Result.FAILED)
         },
         "bytes": dg.MetadataValue.int(summary.bytes),
         "seconds": dg.MetadataValue.float(round(summary.seconds, 3)),
     }
+
+
+def _bad_first(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: (_BAD_FIRST.index(row.result), row.ledger_id))
 
 
 def log_batch(context: Context, asset: dg.AssetKey, summary: BatchSummary) -> None:
@@ -158,7 +167,16 @@ def _markdown(summary: BatchSummary) -> str:
             lines += [f"| {markdown_cell(why)} | {n} | {one} |" for why, n, one in reasons[:10]]
             if len(reasons) > 10:
                 lines.append(f"\n{len(reasons) - 10} more reasons: see the table `ledgers`.")
+    if summary.pages is not None and summary.rows:
+        lines += ["", f"Pages of ledgers: {_pages(summary.pages, summary.rows)}"]
     return "\n".join(lines)
+
+
+def _pages(asset: dg.AssetKey, rows: Collection[Row]) -> str:
+    """Links to some of them: an event has few bytes for each."""
+    ids = [row.ledger_id for row in _bad_first(rows)[:_PAGES_SHOWN]]
+    more = f" and {len(rows) - len(ids)} more" if len(rows) > len(ids) else ""
+    return ", ".join(ledger_page(asset, i, str(i)) for i in ids) + more
 
 
 def _phases(seconds: Mapping[str, float]) -> list[str]:

@@ -110,8 +110,8 @@ def day_event(
         metadata={
             "ledgers": dg.MetadataValue.int(count.ledgers),
             "payload_bytes": dg.MetadataValue.int(count.bytes),
-            "first_ledger": dg.MetadataValue.int(count.first),
-            "last_ledger": dg.MetadataValue.int(count.last),
+            "first_ledger": dg.MetadataValue.text(str(count.first)),
+            "last_ledger": dg.MetadataValue.text(str(count.last)),
             "whole_day": dg.MetadataValue.bool(whole),
             "catalogue": dg.MetadataValue.path(_catalogue(stack)),
             "which": dg.MetadataValue.md(_question(day)),
