@@ -40,7 +40,7 @@ def figures(*ledgers):
 
 def panels(*asked):
     """By title, what stands in each panel."""
-    figure = drawn(found, HOURS, [])
+    figure = drawn(*asked)
     assert figure is not None
     return {
         axes.get_title("left"): [
@@ -75,7 +75,7 @@ def test_a_lag_stands_against_its_objective_and_is_red_beyond_it(hours, colour):
         *("copy lag\nat most 2.0 h", "delete lag\nat most 2.0 h"),
         *(f"{hours}.0 h", "0 s"),
     ]
-    figure = drawn(*asked)
+    figure = drawn(found, HOURS, [])
     assert figure is not None
     [_reasons, lags] = figure.axes
     assert chart_colours(lags) == [colour, chart._GREEN]
