@@ -39,9 +39,7 @@ def plant(home: Path, ledgers_of_demo: Sequence[Any], *, keys: int, ledgers: int
                 instance.report_runless_asset_event(event._replace(partition=key, tags=None))
         figures = _figures(ledgers_of_demo, ledgers)
         chart = backlog_chart(figures, ObjectiveSettings(), [])
-        metadata = {**backlog_metadata(figures), **figures_metadata(figures)}
-        if chart is not None:
-            metadata["chart"] = chart
+        metadata = {**backlog_metadata(figures, chart=chart), **figures_metadata(figures)}
         backlog = dg.AssetMaterialization(TIERING_BACKLOG, metadata=metadata)
         instance.report_runless_asset_event(backlog)
 

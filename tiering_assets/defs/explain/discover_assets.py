@@ -151,8 +151,8 @@ def _discover(
                     figures,
                     partial(runs_of_topic, context.instance, cluster),
                     automation=automation_note(context.instance, cluster, wanted=on),
+                    chart=chart,
                 ),
-                **({} if chart is None else {"chart": chart}),
                 **({} if config.topics else figures_metadata(figures)),
             },
         )

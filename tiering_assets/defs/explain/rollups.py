@@ -45,8 +45,10 @@ def backlog_metadata(
     runs: Callable[[str], Sequence[RunLink]] = lambda _topic: (),
     *,
     automation: str = "",
+    chart: dg.MetadataValue | None = None,
 ) -> Metadata:
-    """A sentence, then tables by reason, by state and by topic, each of the same ledgers.
+    """A sentence and a picture, then tables by reason, by state and by topic, each of the same
+    ledgers.
 
     `runs` are the last ones of a topic. `automation` is what keeps it from tiering, the first line
     where no copy is damaged.
@@ -57,6 +59,7 @@ def backlog_metadata(
     states = {row.state.value: row for row in total.states}
     return {
         "summary": dg.MetadataValue.md(backlog_text(figures, automation=automation)),
+        **({} if chart is None else {"chart": chart}),
         "by_reason": _counted("reason", reasons),
         "by_state": _counted("state", states),
         "by_topic": topic_rows(largest, {name: runs(name) for name, _one in largest}),
@@ -67,10 +70,10 @@ def backlog_text(figures: FleetFigures, *, automation: str = "") -> str:
     """What is on bookies alone, for how long, and what is released; behind what is worse."""
     total = figures.total
     pending, count, size = _pending(total)
+    oldest = f", the oldest for {duration_text(_oldest_s(pending))}" if count else ""
     return (
         f"{_damage(figures)}{_standing(automation)}"
-        f"**{count} ledgers, {bytes_text(size)}** are on bookies alone, the oldest for "
-        f"{duration_text(_oldest_s(pending))}.\n\n"
+        f"**{count} ledgers, {bytes_text(size)}** are on bookies alone{oldest}.\n\n"
         f"{_released(total).ledgers} of {total.ledgers} ledgers are released."
     )
 
