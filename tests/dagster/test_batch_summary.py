@@ -233,12 +233,27 @@ def test_a_run_links_to_pages_of_its_ledgers_the_failed_first():
     asset = dg.AssetKey(["pulsar", "certificates"])
     summary = BatchSummary(action="x", rows=rows, seconds=1.0, pages=asset)
     told: Any = summary_metadata(summary)
-    said = told["summary"].value.splitlines()[-1]
+    said = told["pages"].value
     page = "/assets/pulsar/certificates?view=partitions&partition"
-    assert said.startswith(f"Pages of ledgers: [9]({page}=9), [0]({page}=0), ")
+    assert said.startswith(f"[9]({page}=9), [0]({page}=0), ")
     assert said.endswith(f"[3]({page}=3) and 2 more")
     without: Any = summary_metadata(replace(summary, pages=None))
-    assert "Pages" not in without["summary"].value
+    assert "pages" not in without
+
+
+@pytest.mark.parametrize(("reasons", "length"), [(2, 30), (12, 100), (3, 900), (400, 60)])
+def test_a_summary_is_short_enough_to_be_shown_and_tells_of_each_reason(reasons, length):
+    rows = [row(i, Result.FAILED, said=f"{i} " + "x" * length) for i in range(reasons)]
+    rows += [row(1000 + i, Result.WAITING, said=f"{i} " + "y" * length) for i in range(reasons)]
+    seconds = dict.fromkeys(("plan", "copy", "verify", "publish"), 12345.6)
+    told: Any = summary_metadata(
+        BatchSummary(action="offload", rows=tuple(rows), seconds=1.0, phases=seconds)
+    )
+    said = told["summary"].value
+    assert len(said) < 1000  # a longer one is hidden behind a click
+    more = [int(n) for n in re.findall(r"^(\d+) more reasons", said, re.MULTILINE)]
+    shown = re.findall(r"^\| \d+ [xy]+ \|", said, re.MULTILINE)
+    assert len(shown) + sum(more) == 2 * reasons
 
 
 def test_the_last_event_of_a_run_tabulates_the_seconds_of_its_phases(site, stack, instance):

@@ -95,5 +95,15 @@ def test_damage_of_many_topics_is_one_line():
     assert "persistent://t/ns/t4 and 3 more topics" in first
 
 
+def test_damage_of_topics_with_long_names_is_shown_without_a_click():
+    damaged = [
+        (view(i, LedgerState.PUBLISHED, 1, 90, topic=f"{'x' * 200}{i}"), BacklogReason.DAMAGED)
+        for i in range(8)
+    ]
+    text = summary_of(*damaged)
+    assert "and 7 more topics" in text
+    assert len(text) < 1000  # a longer one is hidden behind a click
+
+
 def test_without_damage_the_backlog_says_nothing_of_it():
     assert summary_of(SEALED).startswith("**1 ledgers, 10 B** are on bookies alone")

@@ -38,6 +38,7 @@ REPORT = ROOT / "build" / "browser.json"
 CLICKS_MAX = 3
 PAGE_S_MAX = 3.0
 FLEET = 100_000
+_OPENS_S = 20.0
 _RUN_S = 180.0  # from a click to the end of a run, on a slow machine
 
 
@@ -93,12 +94,23 @@ class Visitor:
         """Type into Dagster's search, which a key opens, and click on a result."""
         self._answer.clicks.append(f"search {text!r}: {result!r}")
         field = self.page.get_by_placeholder("Search assets, jobs", exact=False)
-        self.page.keyboard.press("/")
-        field.wait_for()
+        until = time.monotonic() + _OPENS_S
+        while not field.is_visible() and time.monotonic() < until:
+            self.page.keyboard.press("/")  # lost, where the page does not listen yet
+            time.sleep(0.5)
         field.fill(text)
         found = self.page.get_by_role("link", name=result).first
         found.wait_for()
         self._settle(found.click)
+
+    def show(self, key: str) -> None:
+        """Open a text of the metadata that is too long to be shown at once."""
+        row = self.page.locator("tr", has_text=key).first
+        row.wait_for()
+        hidden = row.get_by_text("[Show Markdown]")
+        if hidden.count():
+            self._answer.clicks.append(f"text {key!r}")
+            self._settle(hidden.first.click)
 
     def open_partition(self, key: str) -> None:
         """Type into the filter of partitions, and click on the one that is left."""
@@ -116,13 +128,15 @@ class Visitor:
             if not missing or time.monotonic() > until:
                 break
             time.sleep(0.2)
-        self._answer.found = [one for one in wanted if one not in missing]
-        self._answer.missing = missing
+        self._answer.found += [one for one in wanted if one not in missing]
+        self._answer.missing += missing
 
 
 def how_far_behind(visitor: Visitor, truth: Truth) -> None:
     visitor.search("tiering_backlog", "tiering_backlog")
-    visitor.read(["0 ledgers, 0 B are on bookies alone", f"{truth.ledgers} of ", truth.topic_name])
+    visitor.read(["0 ledgers, 0 B are on bookies alone", f"{truth.ledgers} of "])
+    visitor.show("by_topic")
+    visitor.read([truth.topic_name])
 
 
 def what_happened_to_a_ledger(visitor: Visitor, truth: Truth) -> None:
@@ -135,6 +149,7 @@ def what_happened_to_a_ledger(visitor: Visitor, truth: Truth) -> None:
 
 def what_happened_to_a_topic(visitor: Visitor, truth: Truth) -> None:
     visitor.search("tiering_backlog", "tiering_backlog")
+    visitor.show("by_topic")
     visitor.read([truth.topic_name, f"{truth.of_topic} released"])
 
 

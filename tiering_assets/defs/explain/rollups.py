@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _TOPICS_SHOWN = 50
 _DAMAGED_SHOWN = 5
+_NAMES_MAX = 300  # of characters: pages hide a text of a thousand behind a click
 NEWEST_SHOWN = 50  # releases that are named; every one of them costs a read
 _FIND = (
     "A ledger's partition is retired some time after its release; its records stay. The table has "
@@ -88,9 +89,12 @@ def _damage(figures: FleetFigures) -> str:
     if damaged is None:
         return ""
     topics = [name for name, one in figures.topics.lagging() if _damaged(one) is not None]
-    shown = ", ".join(topics[:_DAMAGED_SHOWN])
-    if len(topics) > _DAMAGED_SHOWN:
-        shown += f" and {len(topics) - _DAMAGED_SHOWN} more topics"
+    named = topics[:_DAMAGED_SHOWN]
+    while len(named) > 1 and len(", ".join(named)) > _NAMES_MAX:
+        named.pop()
+    shown = ", ".join(named)
+    if len(topics) > len(named):
+        shown += f" and {len(topics) - len(named)} more topics"
     step = next_step(None)
     return (
         f"**DAMAGED: {damaged.ledgers} ledgers, {bytes_text(damaged.bytes)}**, of {shown}. "

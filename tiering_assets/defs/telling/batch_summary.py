@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import accumulate
 from types import MappingProxyType
 
 import dagster as dg
@@ -25,6 +26,7 @@ NOTHING_DUE = "nothing was due"
 RunContext = Context | dg.OpExecutionContext
 PHASES = ("plan", "copy", "verify", "publish")  # of an offload run, in their order
 _PAGES_SHOWN = 5
+_TEXT_MAX = 850  # of characters: pages hide a text of a thousand behind a click
 _SHOWN_MAX = 50  # rows of a table people read; the run's log has every ledger
 _COLUMNS = dg.TableSchema(
     columns=[
@@ -110,6 +112,7 @@ def summary_metadata(summary: BatchSummary) -> Metadata:
     shown = _bad_first(summary.rows)[:_SHOWN_MAX]
     return {
         "summary": dg.MetadataValue.md(_markdown(summary)),
+        **_pages(summary),
         "ledgers": dg.MetadataValue.table([_record(row) for row in shown], _COLUMNS),
         **{
             f"ledgers_{result.value}": dg.MetadataValue.int(summary.counts[result])
@@ -163,20 +166,24 @@ def _markdown(summary: BatchSummary) -> str:
     for result in (Result.FAILED, Result.WAITING):
         reasons = _reasons(row for row in summary.rows if row.result is result)
         if reasons:
-            lines += ["", f"| {result.value}: why | ledgers | such as |", "|---|---|---|"]
-            lines += [f"| {markdown_cell(why)} | {n} | {one} |" for why, n, one in reasons[:10]]
-            if len(reasons) > 10:
-                lines.append(f"\n{len(reasons) - 10} more reasons: see the table `ledgers`.")
-    if summary.pages is not None and summary.rows:
-        lines += ["", f"Pages of ledgers: {_pages(summary.pages, summary.rows)}"]
+            head = ["", f"| {result.value}: why | ledgers | such as |", "|---|---|---|"]
+            rows = [f"| {markdown_cell(why)} | {n} | {one} |" for why, n, one in reasons]
+            room = _TEXT_MAX - len("\n".join([*lines, *head]))
+            shown = sum(end <= room for end in accumulate(len(row) + 1 for row in rows))
+            lines += [*head, *rows[:shown]] if shown else []
+            if shown < len(rows):
+                lines.append(f"\n{len(rows) - shown} more reasons: see the table `ledgers`.")
     return "\n".join(lines)
 
 
-def _pages(asset: dg.AssetKey, rows: Collection[Row]) -> str:
-    """Links to some of them: an event has few bytes for each."""
-    ids = [row.ledger_id for row in _bad_first(rows)[:_PAGES_SHOWN]]
-    more = f" and {len(rows) - len(ids)} more" if len(rows) > len(ids) else ""
-    return ", ".join(ledger_page(asset, i, str(i)) for i in ids) + more
+def _pages(summary: BatchSummary) -> dict[str, dg.MetadataValue]:
+    """Links to some of its ledgers: an event has few bytes for each."""
+    if summary.pages is None or not summary.rows:
+        return {}
+    ids = [row.ledger_id for row in _bad_first(summary.rows)[:_PAGES_SHOWN]]
+    links = ", ".join(ledger_page(summary.pages, i, str(i)) for i in ids)
+    left = len(summary.rows) - len(ids)
+    return {"pages": dg.MetadataValue.md(f"{links} and {left} more" if left else links)}
 
 
 def _phases(seconds: Mapping[str, float]) -> list[str]:
