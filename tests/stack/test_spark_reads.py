@@ -7,11 +7,13 @@ import pytest
 
 from tests.support.spark_cluster import connect_server
 from tests.support.tiered_cluster import post_all, tables_apart, tiered_cluster
+from tiering_assets.catalogue.view import Catalogue, answer
 from tiering_assets.lineage.in_spark.ledger_frame import messages_frame
 from tiering_assets.lineage.in_spark.registered import register
 from tiering_assets.resources.devstack.endpoints import environment_of
 from tiering_assets.resources.devstack.traffic import TopicSpec, iter_messages
 from tiering_assets.resources.settings import SparkSettings
+from tiering_assets.resources.tables import rows_in
 from tiering_assets.spark import carried
 from tiering_assets.spark.session import open_session
 
@@ -148,16 +150,46 @@ WAYS = (
 )
 
 
+SHIPPED = (standalone_shipped, connect_shipped_planned_by_the_server)
+"""Where the session itself has the sources, by code that it sent."""
+
+
+def blocks_in(session):
+    blocks = session.read.format("tierkeeper_table").option("table", "blocks")
+    return [(row.ledger_id, row.data_key) for row in blocks.load().collect()]
+
+
+def streamed_in(session, folder):
+    """Payloads of a stream that ends with what is there, in the order of their entries."""
+    stream = session.readStream.format("pulsar_ledgers").option("topic", SPEC.topic)
+    places = {"path": str(folder / "rows"), "checkpointLocation": str(folder / "at")}
+    writer = stream.option("columns", COLUMNS).load().writeStream.trigger(availableNow=True)
+    writer.format("parquet").options(**places).start().awaitTermination()
+    return in_order(session.read.parquet(places["path"]))
+
+
+def in_order(frame):
+    rows = sorted(frame.collect(), key=lambda row: (row.ledger_id, row.entry_id, row.batch_index))
+    assert {row.topic for row in rows} == {SPEC.topic}
+    return [bytes(row.payload) for row in rows]
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_each_way_has_the_messages_that_were_sent(
     cluster, sent, settings, remote_spark, tmp_path, way
 ):
     with way(settings, remote_spark, tmp_path) as frame:
-        rows = sorted(
-            frame.collect(), key=lambda row: (row.ledger_id, row.entry_id, row.batch_index)
-        )
-    assert {row.topic for row in rows} == {SPEC.topic}
-    assert [bytes(row.payload) for row in rows] == sent
+        assert in_order(frame) == sent
+        if way in SHIPPED:
+            session = frame.sparkSession
+            asked = answer(Catalogue.of(cluster.steps).opened(), "select * from blocks")
+            told = [(row["ledger_id"], row["data_key"]) for row in rows_in(asked)]
+            assert sorted(blocks_in(session)) == sorted(told) != []
+            if way is standalone_shipped:
+                assert streamed_in(session, tmp_path) == sent
+            else:  # Spark gives what plans a stream no code of the session
+                with pytest.raises(Exception, match="for streams install tierkeeper where the"):
+                    streamed_in(session, tmp_path)
 
 
 @pytest.mark.prove(

@@ -36,6 +36,10 @@ SOURCES = {
     "tierkeeper_table": "tiering_assets.lineage.in_spark.table_source:CatalogueTable",
 }
 """Sources by the names that Spark knows, and where each is."""
+_NO_STREAM = (
+    "What plans a stream gets no code of a Connect session from Spark: for streams install tierkeeper "
+    "where the Connect server runs"
+)
 FILTERS = "spark.sql.python.filterPushdown.enabled"
 
 
@@ -122,7 +126,11 @@ class CarriedSource(DataSource):
         return kind(made, self.entry, self.expected)
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        return CarriedStream(self._source().streamReader(schema), self.entry, self.expected)
+        try:
+            source = self._source()
+        except ImportError as error:
+            raise ImportError(f"{error}. {_NO_STREAM}") from None
+        return CarriedStream(source.streamReader(schema), self.entry, self.expected)
 
 
 class _Carried:
