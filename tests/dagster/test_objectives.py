@@ -14,6 +14,7 @@ from tests.support.default_cluster import OBJECTIVES_MET, TIERING_BACKLOG
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
 from tiering_assets.definitions import defs
+from tiering_assets.defs.explain import chart
 from tiering_assets.defs.lineage import define_assets
 from tiering_assets.defs.shared.dressing import Dressing
 from tiering_assets.defs.shared.resources import TieringStack
@@ -132,6 +133,20 @@ def test_the_backlog_carries_the_figures_as_numbers(use, instance):
     }
     assert expected.items() <= told.items()
     assert "verified_share" not in told  # nothing is offloaded: no share of it is anything
+
+
+def test_a_count_has_a_picture_and_does_not_fail_by_it(use, instance, monkeypatch):
+    use()
+    run(instance, "discover", "discovered")
+
+    def full(*_figures):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(chart, "drawn", full)
+    assert run(instance, "discover", "discovered").success
+    without, drawn = instance.fetch_materializations(TIERING_BACKLOG, limit=2).records
+    assert "data:image/png" in drawn.asset_materialization.metadata["chart"].value
+    assert "chart" not in without.asset_materialization.metadata
 
 
 def test_a_count_of_some_topics_tells_no_fleets_figures_and_judges_none(use, instance):

@@ -1,6 +1,6 @@
 """What there is to do: sealed ledgers, and the backlog of every topic."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from heapq import nsmallest
@@ -36,8 +36,11 @@ from tiering_assets.defs.telling.telling import ReachedLedger
 
 if TYPE_CHECKING:
     from tiering_assets.explain.backlog import ExplainedLedger
+    from tiering_assets.explain.figures.lag_figures import FleetFigures
+    from tiering_assets.fleet.by_day import Day
     from tiering_assets.ground.stack import Stack
     from tiering_assets.look.ledger.survey import LedgerView
+    from tiering_assets.resources.settings import ObjectiveSettings
 
 _RUNS_SHOWN = 5
 _BY_LEDGER = (
@@ -119,7 +122,6 @@ def _discover(
 ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult | dg.Output[None]]:
     """Survey everything. Loads no topic and changes nothing in the cluster or the bucket."""
     from tiering_assets.batch.newest_releases import newest_releases
-    from tiering_assets.defs.explain.chart import backlog_chart
     from tiering_assets.fleet.backlog import take_backlog
     from tiering_assets.fleet.by_day import work_by_day
     from tiering_assets.look.ledger.survey import UNFINISHED
@@ -143,7 +145,7 @@ def _discover(
             _tell_sealed(context, cluster, stack, sealed, most=config.max_ledgers)
     if cluster.tiering_backlog in context.selected_asset_keys:
         # Of a part of the fleet the figures would read as a drop.
-        chart = None if config.topics else backlog_chart(figures, objectives, days)
+        chart = None if config.topics else _chart(context, figures, objectives, days)
         yield dg.MaterializeResult(
             asset_key=cluster.tiering_backlog,
             metadata={
@@ -174,6 +176,22 @@ def _discover(
                 tags=provenance_tags(context, cluster.deleted_bookie_ledgers),
             )
         )
+
+
+def _chart(
+    context: dg.AssetExecutionContext,
+    figures: "FleetFigures",
+    objectives: "ObjectiveSettings",
+    days: "Sequence[Day]",
+) -> dg.MetadataValue | None:
+    """No count fails by its picture."""
+    from tiering_assets.defs.explain.chart import backlog_chart
+
+    try:
+        return backlog_chart(figures, objectives, days)
+    except (ImportError, OSError, RuntimeError, ValueError) as error:
+        narrate(context, f"no chart of the backlog: {error}")
+        return None
 
 
 def runs_of_topic(instance: dg.DagsterInstance, cluster: ClusterNames, topic: str) -> list[RunLink]:
