@@ -117,7 +117,11 @@ def test_a_run_counts_each_ledger_once_and_says_so_in_the_run_list(site, stack, 
     rows = {row["ledger"]: row for row in rows_of(told, "ledgers")}
     assert [row["result"] for row in rows.values()] == ["failed", "waiting", "done", "noop"]
     assert list(rows) == ["999", str(open_id), "1", "0"]
-    assert (rows["1"]["topic"], rows["1"]["size"], rows["0"]["size"]) == (NAME, "9 B", "0 B")
+    assert (rows["1"]["topic"], rows["1"]["size"], rows["0"]["size"]) == (
+        "t/ns/orders",
+        "9 B",
+        "0 B",
+    )
     assert rows[str(open_id)]["said"].startswith("open")
     assert told["summary"].startswith("**offload**: 1 failed, 1 waiting, 1 done, 1 noop; 9 B in ")
     assert "| missing from BookKeeper" in told["summary"]

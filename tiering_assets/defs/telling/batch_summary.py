@@ -213,7 +213,7 @@ def _record(row: Row) -> dg.TableRecord:
     return dg.TableRecord(
         {
             "ledger": str(row.ledger_id),
-            "topic": row.topic,
+            "topic": row.topic.removeprefix("persistent://"),
             "result": row.result.value,
             "size": bytes_text(row.bytes),
             "said": row.said,
