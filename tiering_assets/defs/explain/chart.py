@@ -131,7 +131,7 @@ def _by_day(days: Sequence[Day]) -> list[Panel]:
         ):
             places = [place + shift for place in range(len(days))]
             axes.bar(places, [one / scale for one in values], 0.4, label=name, color=colour)
-        axes.set_xticks([0, len(days) - 1], [f"{one.day:%b %d}" for one in (days[0], days[-1])])
+        axes.set_xticks([0, len(days) - 1], [str(days[0].day), str(days[-1].day)])
         axes.set_ylabel(bytes_text(scale).split()[-1])
         axes.margins(y=0.3)  # where the legend is
         axes.legend(frameon=False, loc="upper left", ncols=2)
