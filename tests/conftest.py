@@ -16,10 +16,10 @@ import hypothesis
 import pytest
 
 from tests.support.secrets_written import PASSWORD
-from tests.support.spark_cluster import SHORT_LIVED, spark_cluster
+from tests.support.spark_cluster import spark_cluster
 from tiering_assets.cli.grammar import known_names
 from tiering_assets.resources import kept_files
-from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.options import SHORT_LIVED
 from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.resources.settings import SparkSettings
 from tiering_assets.spark.runner import open_spark_runner
@@ -76,7 +76,7 @@ def closed_port():
 
 @contextmanager
 def _shared(directory):
-    with DevStack.start(directory, StackOptions(short_lived=True)) as running:
+    with DevStack.start(directory) as running:
         _SHARED.append(running)
         yield running
         _SHARED.remove(running)

@@ -9,6 +9,11 @@ from tiering_assets.resources.devstack.artifacts import DISTRIBUTIONS, PULSAR_VE
 from tiering_assets.resources.errors import SettingsError
 
 MIB = 1024 * 1024
+# Of what starts soon and ends soon: the first of Java's two compilers, and no look at each class.
+# They are of jars whose digests were checked.
+SHORT_LIVED = (
+    "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from tiering_assets.resources.devstack.config import (
     s3_security,
     zookeeper_conf,
 )
-from tiering_assets.resources.devstack.options import StackOptions
+from tiering_assets.resources.devstack.options import SHORT_LIVED, StackOptions
 from tiering_assets.resources.devstack.prerequisites import find_weed
 from tiering_assets.resources.devstack.probes import (
     HTTP_FORBIDDEN,
@@ -35,10 +35,6 @@ _DROPPED_PREFIXES = ("PULSAR_", "BOOKIE_", "BOOKKEEPER_", "BK_", "ZK_", "AWS_", 
 
 
 _HEALTH_S = 60.0
-# The first of Java's two compilers alone, and no look at each class: their jars' digests are known.
-_SHORT_LIVED = (
-    "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +253,7 @@ def _java_environment(
 ) -> dict[str, str]:
     harmless = "-Dtierkeeper.gclog=off"  # left empty, GC logs fill the disk
     scratch = plan.directory / "tmp"
-    soon = _SHORT_LIVED if plan.options.short_lived else ""
+    soon = SHORT_LIVED if plan.options.short_lived else ""
     extra = " ".join(f"-Djava.io.tmpdir={scratch} -XX:+PerfDisableSharedMem {soon} {jvm}".split())
     return _base_environment() | {
         "PULSAR_LOG_DIR": str(plan.directory / "logs"),

@@ -26,7 +26,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def named(tmp_path_factory):
-    options = StackOptions(bookie_conf={"bookieId": "{server}"}, short_lived=True)
+    options = StackOptions(bookie_conf={"bookieId": "{server}"})
     with DevStack.start(tmp_path_factory.mktemp("named"), options) as running:
         yield Lab(running)
 

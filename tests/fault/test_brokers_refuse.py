@@ -124,7 +124,6 @@ def stock_lab(tmp_path_factory):
         bookies=1,
         broker_deletion_lag_ms=STOCK_LAG_MS,
         broker_conf={"managedLedgerOffloadDriver": None},
-        short_lived=True,
     )
     with DevStack.start(tmp_path_factory.mktemp("stock"), options) as running:
         yield Lab(running)

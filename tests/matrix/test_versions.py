@@ -30,7 +30,7 @@ SPECS = [BATCHED, BLOCKS]
 
 @pytest.fixture(scope="module", params=sorted(DISTRIBUTIONS), ids=lambda version: version)
 def cluster(request, tmp_path_factory):
-    options = StackOptions(pulsar_version=request.param, bookies=2, short_lived=True)
+    options = StackOptions(pulsar_version=request.param, bookies=2)
     with (
         DevStack.start(tmp_path_factory.mktemp("matrix"), options) as running,
         tiered_cluster(running) as connected,

@@ -12,7 +12,6 @@ from tests.support.soak_home import Home
 from tiering_assets.ground.stack import open_stack
 from tiering_assets.look.ledger.states import LedgerState
 from tiering_assets.look.ledger.survey import survey
-from tiering_assets.resources.devstack.options import StackOptions
 from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.resources.devstack.traffic import TopicSpec, consume_all, produce
 from tiering_assets.resources.settings_sources import load_settings
@@ -25,7 +24,7 @@ TIMEOUT_S = 900  # a minute when quiet; each run of Dagster takes far longer on 
 @pytest.fixture
 def stack(tmp_path):
     """Servers of its own: automation takes up whatever other tests have left behind."""
-    with DevStack.start(tmp_path / "stack", StackOptions(short_lived=True)) as running:
+    with DevStack.start(tmp_path / "stack") as running:
         yield running
 
 

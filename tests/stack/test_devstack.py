@@ -198,9 +198,7 @@ def test_a_broker_that_ends_while_it_starts_is_started_once_more_and_its_error_t
             os.kill(self._ref(name).pid, signal.SIGKILL)
 
     monkeypatch.setattr(DevStack, "_spawn", first_one_ends)
-    with DevStack.start(
-        tmp_path, StackOptions(bookies=1, short_lived=True), report=said.append
-    ) as stack:
+    with DevStack.start(tmp_path, StackOptions(bookies=1), report=said.append) as stack:
         assert started.count("broker") == 2
         assert all(one.alive for one in stack.status())
         assert "broker is started once more" in "\n".join(said)

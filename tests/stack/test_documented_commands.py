@@ -19,7 +19,6 @@ from tests.support.tiered_cluster import post_all, tiered_cluster
 from tiering_assets.batch.release_plan import make_plan, write_plan
 from tiering_assets.cli.main import app, run
 from tiering_assets.offload_format.keys import data_key
-from tiering_assets.resources.devstack.options import StackOptions
 from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.resources.devstack.traffic import TopicSpec
 from tiering_assets.resources.errors import LedgerNotFoundError, ObjectNotFoundError, RefusedError
@@ -75,11 +74,7 @@ def scene(tmp_path_factory):
     ledgers.
     """
     folder = tmp_path_factory.mktemp("documented")
-    options = StackOptions(short_lived=True)
-    with (
-        DevStack.start(folder / "stack", options) as running,
-        tiered_cluster(running) as cluster,
-    ):
+    with DevStack.start(folder / "stack") as running, tiered_cluster(running) as cluster:
         specs = [
             TopicSpec(topic=f"public/default/{name}", messages=30, payload_bytes=1000)
             for name in ("orders", "payments")

@@ -28,16 +28,12 @@ import psutil
 import pyspark
 
 from tests.support.spark_archive import link_packages
+from tiering_assets.resources.devstack.options import SHORT_LIVED
 from tiering_assets.resources.devstack.prerequisites import require_java
 
 ROOT = Path(__file__).parents[2]
 HOST = "127.0.0.1"
 WORKER_HOSTS = ("localhost", HOST)
-# What starts soon and ends soon: the first of Java's two compilers, and no look at each class. They
-# are of jars whose digests were checked.
-SHORT_LIVED = (
-    "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-)
 CORES = 2  # what each application takes, one of each worker
 _START_S = 180.0
 _QUIET = """rootLogger.level = warn

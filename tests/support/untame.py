@@ -23,7 +23,6 @@ from kazoo.client import KazooClient
 
 from tests.support.ledger_writer import LedgerWriter
 from tests.support.offload_policies import offload_policies
-from tests.support.spark_cluster import SHORT_LIVED
 from tests.support.tiered_cluster import TieredCluster, ml_names, wait_until
 from tests.support.topic_halves import release_topic
 from tiering_assets.ground.reasons import NotNow
@@ -44,7 +43,6 @@ from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 UNTAME = StackOptions(
     bookies=8,
     brokers=2,
-    short_lived=True,
     bookie_conf={"autoRecoveryDaemonEnabled": "true"},
     broker_conf={
         "managedLedgerDefaultEnsembleSize": "3",
@@ -188,7 +186,6 @@ def pulsar_perf(
         | {
             "PULSAR_LOG_DIR": str(directory),
             "PULSAR_MEM": f"-Xmx{memory}",
-            "PULSAR_EXTRA_OPTS": SHORT_LIVED,
             "PULSAR_GC_LOG": "-Dtierkeeper.gclog=off",
         },
         cwd=directory,

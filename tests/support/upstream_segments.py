@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.spark_cluster import SHORT_LIVED
 from tiering_assets.resources.devstack.artifacts import COMPILER
 from tiering_assets.resources.devstack.fetch import fetch_distribution, fetch_file
 from tiering_assets.resources.devstack.prerequisites import require_java
@@ -58,14 +57,7 @@ class UpstreamReader:
         """What comes for each FIRST-LAST of a ledger, by range."""
         done = subprocess.run(
             [
-                *(
-                    str(self.java),
-                    "-Xmx1500m",
-                    *SHORT_LIVED.split(),
-                    "-classpath",
-                    self.class_path,
-                    "ReadSegments",
-                ),
+                *(str(self.java), "-Xmx1500m", "-classpath", self.class_path, "ReadSegments"),
                 *(str(objects), str(ledger_id), ",".join(segments), *ranges),
             ],
             capture_output=True,

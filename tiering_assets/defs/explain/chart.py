@@ -1,7 +1,8 @@
 """The backlog as one picture: why bytes wait, how long the oldest waits, what each day did.
 
-Owns: a picture is part of an event, so it has a limit of bytes; what is drawn is drawn again by the
-tables beside it. matplotlib is asked without its global state, and by nobody who moves bytes.
+Owns: a picture is part of an event, so it has a limit of bytes. Nobody needs it: tables and plots
+beside it say why bytes wait and how long. matplotlib is asked without its global state, and by
+nobody who moves bytes.
 """
 
 from __future__ import annotations

@@ -135,7 +135,9 @@ def _discover(
     with tiering_stack.connect(context, cluster) as stack:
         found = take_backlog(stack, config.ml_names(), each=told)
         figures = found.figures
-        days = [] if found.source is None else work_by_day(found.source, stack.now())
+        days: Sequence[Day] = ()
+        if found.source is not None and not config.topics:
+            days = work_by_day(found.source, stack.now())
         objectives, bucket = stack.settings.objectives, stack.settings.store.bucket
         on = stack.settings.auto.enabled
         prefix, newest = stack.book.prefix, []
