@@ -110,7 +110,7 @@ def kill_one(
         producer = Producer(client, f"persistent://{topic}", _PER_S)
         producer.start()
         [ml_name] = ml_names(spec)
-        wait_until(lambda: cluster.steps.topics.read(ml_name) is not None, f"{topic} is there")
+        wait_until(lambda: _lists_a_ledger(cluster, ml_name), f"{topic} has a ledger")
         ledger_id = cluster.managed_ledger(spec).ledgers[-1].ledger_id
         with BookiePool(settings, cluster.steps.ledgers.resolve) as pool:
             reader, looks = TailReader(cluster, ledger_id, pool), 0
@@ -143,6 +143,12 @@ def kill_one(
         missing=tuple(sorted(read.keys() - sealed.keys())),
         different=tuple(e for e in sorted(read.keys() & sealed.keys()) if read[e] != sealed[e]),
     )
+
+
+def _lists_a_ledger(cluster: TieredCluster, ml_name: str) -> bool:
+    """A broker makes the managed ledger's node before it lists the first ledger in it."""
+    found = cluster.steps.topics.read(ml_name)
+    return found is not None and bool(found[0].ledgers)
 
 
 def _entries(cluster: TieredCluster, metadata: LedgerMetadata) -> Iterator[tuple[int, bytes]]:
