@@ -2,6 +2,8 @@
 stays.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.sim_scene import TOPIC, Scene
@@ -16,6 +18,7 @@ from tiering_assets.change.topic_change import (
 )
 from tiering_assets.change.topic_edit import Copy, TopicChange
 from tiering_assets.ground.reasons import Reason, Wait
+from tiering_assets.look.topic.topic_evidence import topic_of
 from tiering_assets.records import keys
 from tiering_assets.records.models import Disturbance
 from tiering_assets.resources.errors import RefusedError
@@ -144,6 +147,24 @@ def test_a_reload_is_recorded_with_what_it_is_for(scene, proven):
     found = scene.stack.book.iter_records(Disturbance, keys.DISTURBANCES)
     assert [one.record.why for one in found if one.record.ml_name == TOPIC] == [
         "1 ledgers published"
+    ]
+
+
+def test_people_hear_of_each_topic_once_when_it_is_published_and_when_it_is_released(scene, proven):
+    said: list[str] = []
+    stack = replace(scene.process("publisher"), narrate=lambda line: said.append(str(line)))
+    topic, before = topic_of(TOPIC), version(scene)
+    publish_topic(stack, TOPIC, {0: proven}, ml_czxid=czxid(scene))
+    assert [line for line in said if line.startswith(topic)] == [
+        f"{topic}: 1 ledgers published in node version {before + 1}"
+    ]
+    said.clear()
+    scene.past_the_lag()
+    before = version(scene)
+    scene.release(stack=replace(scene.process(), narrate=stack.narrate))
+    assert [line for line in said if line.startswith(topic)] == [
+        f"{topic}: 1 ledgers marked for release in node version {before + 1}",
+        f"{topic}: 1 ledgers released",
     ]
 
 
