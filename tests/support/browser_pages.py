@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -87,6 +88,7 @@ def pages(home: Path, *, daemon: bool = False) -> Iterator[str]:
             env=environment,
             stdout=log,
             stderr=subprocess.STDOUT,
+            preexec_fn=_hear_ctrl_c,
         )
     try:
         until = time.monotonic() + START_S
@@ -98,6 +100,11 @@ def pages(home: Path, *, daemon: bool = False) -> Iterator[str]:
     finally:
         server.terminate()
         server.wait()
+
+
+def _hear_ctrl_c() -> None:
+    """`dagster dev` ends what it started by this signal, which a shell's `&` has all ignore."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _plain_environment() -> dict[str, str]:
