@@ -97,7 +97,7 @@ def native_stages(core: Core, size: int) -> tuple[int, dict[str, Callable[[], ob
     block = memoryview(bytearray(encode()))
 
     def hash_block() -> object:
-        digest = FramesDigest(plan)
+        digest = FramesDigest(plan.header())
         digest.update_frames(block[HEADER_BYTES:], entries=count, payload_bytes=count * size)
         return digest.hexdigest()
 

@@ -23,6 +23,7 @@ from tiering_assets.resources.settings_protocol import PublishSettings as Publis
 from tiering_assets.resources.settings_protocol import ReleaseSettings as ReleaseSettings
 from tiering_assets.resources.settings_reading import CacheSettings as CacheSettings
 from tiering_assets.resources.settings_reading import CatalogueSettings as CatalogueSettings
+from tiering_assets.resources.settings_stream import StreamSettings as StreamSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, config=CONFIG)
@@ -370,6 +371,7 @@ class Settings:
     catalogue: CatalogueSettings = field(default_factory=CatalogueSettings)
     cache: CacheSettings = field(default_factory=CacheSettings)
     openlineage: OpenLineageSettings = field(default_factory=OpenLineageSettings)
+    stream: StreamSettings = field(default_factory=StreamSettings)
     policy: PolicySettings = field(default_factory=PolicySettings)
     auto: AutoSettings = field(default_factory=AutoSettings)
     objectives: ObjectiveSettings = field(default_factory=ObjectiveSettings)

@@ -96,6 +96,12 @@ def decode_pairs(what: str, pairs: Iterable[ml_pb2.KeyValue]) -> dict[str, str]:
     return {require_text(what, pair.key): require_text(what, pair.value) for pair in pairs}
 
 
+def segmented_ledgers(ml: ManagedLedger) -> list[int]:
+    """Ledgers whose context lists segments (PIP-76), which another tool wrote."""
+    infos = ml.message_copy().ledgerInfo
+    return [info.ledgerId for info in infos if info.offloadContext.offloadSegment]
+
+
 def publish_contexts(
     ml: ManagedLedger,
     contexts: Mapping[int, OffloadContext],

@@ -204,7 +204,7 @@ class MadeWorker(Worker):
         self._ledger = ledger
         super().__init__(settings, store=self.objects)  # type: ignore[arg-type]
 
-    def reader(self, task: BlockTask) -> LedgerReader:
+    def reader(self, source: LedgerSource) -> LedgerReader:
         pool: Any = self.bookie
         return LedgerReader(self._ledger.metadata, pool, self.settings.bookies, core=self.core)
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tests.support.sim_cluster import BOOKIE, SimCluster
 from tests.support.sim_evidence import Question
 from tests.support.sim_faults import Fate
-from tests.support.sim_judge import judge, judge_ledgers
+from tests.support.sim_judge import judge, judge_ledgers, judge_segment
 from tests.support.sim_scheduler import Actor
 from tests.support.unchecked import unchecked
 from tiering_assets.batch.release_plan import Written
@@ -29,6 +29,7 @@ from tiering_assets.ground.stack import TOPICS_AT_ONCE, RunMemory, Stack
 from tiering_assets.ground.turns import Turns
 from tiering_assets.resources.bookkeeper.reader import LedgerReader
 from tiering_assets.resources.bookkeeper.runs import Run
+from tiering_assets.resources.bookkeeper.tail import TailLook
 from tiering_assets.resources.errors import EntryUnavailableError, LedgerNotOnBookieError
 from tiering_assets.resources.metastore.ledgers import LedgerDirectory
 from tiering_assets.resources.metastore.store import MetadataStore
@@ -170,7 +171,9 @@ class Process:
             narrate=lambda line: world.note(self.name, line),
             judge=judge,
             judge_ledgers=judge_ledgers,
+            judge_segment=judge_segment,
             open_points=self.open_points,
+            look_at_tail=self.look_at_tail,
             new_uid=world.new_uid,
             in_parallel=lambda act, items: [act(item) for item in items],
             topics_in_parallel=self.side_by_side,
@@ -223,6 +226,11 @@ class Process:
     @contextmanager
     def open_points(self, _settings: BookieSettings, source: LedgerSource) -> Iterator[PointReads]:
         yield _Points(self.read_bookies(source.ledger_id))
+
+    def look_at_tail(self, _settings: BookieSettings, source: LedgerSource) -> TailLook:
+        last = len(self.read_bookies(source.ledger_id)) - 1
+        confirmed = last - self.site.cluster.unconfirmed
+        return TailLook(confirmed={BOOKIE: max(confirmed, -1)}, failures={}, visible=last)
 
     def read_bookies(self, ledger_id: int) -> list[bytes]:
         def read(ledger_id: int) -> list[bytes]:
@@ -299,8 +307,8 @@ class _Worker(Worker):
         )
         self._process = process
 
-    def reader(self, task: BlockTask) -> LedgerReader:
-        return cast(LedgerReader, _Reader(self._process, task.source.ledger_id))
+    def reader(self, source: LedgerSource) -> LedgerReader:
+        return cast(LedgerReader, _Reader(self._process, source.ledger_id))
 
     def uploader(self) -> Executor:
         return _Inline()
@@ -350,6 +358,7 @@ def settings_of_simulation(**release: Any) -> Settings:
         offload=unchecked(
             plain.offload, block_bytes=400, read_range_bytes=300, task_bytes=900, claim_ttl_s=120.0
         ),
+        stream=unchecked(plain.stream, block_bytes=400),
         publish=replace(
             plain.publish, confirm_timeout_s=4.0, broker_may_release=True, coexist=True
         ),

@@ -41,6 +41,7 @@ class SimCluster:
         self.owner: dict[int, str] = {}
         # Ledgers that a broker took from their topic: when, and the node that listed them last.
         self.taken: dict[int, tuple[int, bytes]] = {}
+        self.unconfirmed = 0  # entries that lie above the last add confirmed of an open ledger
         self._next_id = 0
 
     @property

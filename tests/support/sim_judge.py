@@ -16,6 +16,13 @@ from tiering_assets.quality.findings import FailedCheck
 from tiering_assets.quality.index_frame import IndexRow, read_rows
 from tiering_assets.quality.ledger_checks import LEDGER_SUITES, ledger_suite_digest
 from tiering_assets.quality.ledger_frame import LedgerRow
+from tiering_assets.quality.segment_frame import SegmentFacts, SegmentRow
+from tiering_assets.quality.segment_frame import read_rows as segment_rows
+from tiering_assets.quality.segment_suite import (
+    SEGMENT_CHECKS,
+    SEGMENT_SUITE,
+    segment_suite_digest,
+)
 from tiering_assets.records.models import SuiteResult
 
 suite_digest = cache(_suite_digest)
@@ -26,19 +33,31 @@ def judge(facts: Sequence[IndexFacts]) -> dict[int, SuiteResult]:
     return {one.ledger_id: _result(read_rows(one)) for one in facts}
 
 
+def judge_segment(facts: SegmentFacts) -> SuiteResult:
+    """As quality.segment_suite.validate_segment."""
+    rows = segment_rows(facts)
+    return _judged(SEGMENT_SUITE, segment_suite_digest(), SEGMENT_CHECKS, rows)
+
+
 def _result(rows: list[IndexRow]) -> SuiteResult:
+    return _judged(SUITE_NAME, suite_digest(), CHECKS, rows)
+
+
+def _judged(
+    name: str, digest: str, checks: Sequence[Check], rows: Sequence[IndexRow | SegmentRow]
+) -> SuiteResult:
     failed = []
-    for check in CHECKS:
+    for check in checks:
         wrong = [row.part for row in rows if not _holds(check, row)]
         if wrong:
             parts = tuple(p for p in wrong if p) if check.per_block else ()
             failed.append(str(FailedCheck(name=check.name, parts=parts)))
     return SuiteResult(
-        name=SUITE_NAME,
-        digest=suite_digest(),
+        name=name,
+        digest=digest,
         success=not failed,
-        evaluated=len(CHECKS),
-        successful=len(CHECKS) - len(failed),
+        evaluated=len(checks),
+        successful=len(checks) - len(failed),
         failed=tuple(failed),
     )
 
@@ -63,7 +82,7 @@ def _suite(name: str, checks: Sequence[Check], row: LedgerRow) -> SuiteResult:
     )
 
 
-def _holds(check: Check, row: IndexRow | LedgerRow) -> bool:
+def _holds(check: Check, row: IndexRow | LedgerRow | SegmentRow) -> bool:
     value = getattr(row, check.column)
     match check.rule:
         case OneOf(values):

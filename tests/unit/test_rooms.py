@@ -93,9 +93,9 @@ SHARED = {"tiering_assets.resources.devstack.prerequisites"}  # finds Java for S
 PURE_ROOMS = ("tiering_assets.cold", "tiering_assets.offload_format", "tiering_assets.records")
 PURE = {
     RESOURCES: "arrow_columns errors lots plain_text proto_text quantity settings settings_engines settings_kinds "
-    "settings_lineage settings_protocol settings_reading sql table_files",
+    "settings_lineage settings_protocol settings_reading settings_stream sql table_files",
     "tiering_assets.resources.bookkeeper": "add_latency address_map batch_body digest frames ledger "
-    "ledger_metadata placement runs stored_entry wire_v2",
+    "ledger_metadata placement readable runs stored_entry wire_v2",
     "tiering_assets.resources.metastore": "bookie_registration cursors envelope ledger_info ledger_paths "
     "offload_context store store_uri topic_names",
     "tiering_assets.resources.native": "core",

@@ -141,7 +141,7 @@ def test_every_setting_has_a_kind_and_every_number_a_range():
         for one in fields(getattr(Settings(), section))
     }
     assert declared == set(KNOWN)
-    assert len(NUMBERS) == 84
+    assert len(NUMBERS) == 87
     assert [name for name, one in KNOWN.items() if bool(one.range) != (name in NUMBERS)] == []
 
 

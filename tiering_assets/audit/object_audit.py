@@ -12,6 +12,7 @@ from hashlib import sha256
 
 from tiering_assets.audit.audit_findings import About, AuditFinding, FindingKind
 from tiering_assets.look.ledger.verification import version_differences
+from tiering_assets.offload_format.block import encode_block_header
 from tiering_assets.offload_format.decoder import BlockWalker, decode_index
 from tiering_assets.offload_format.digests import digest_of
 from tiering_assets.records.models import BlockFacts, Certificate, ObjectFacts
@@ -97,7 +98,10 @@ class BlockAudit:
             offset=block.offset,
         )
         self._bytes, self._length = sha256(), 0
-        self._entries = digest_of(certificate.block_digest, block)
+        header = encode_block_header(
+            block_length=block.block_length, first_entry_id=block.first_entry_id
+        )
+        self._entries = digest_of(certificate.block_digest, header)
         self._broken: FormatError | None = None
 
     def feed(self, chunk: bytes) -> None:

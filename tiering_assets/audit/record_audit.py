@@ -18,11 +18,11 @@ from uuid import UUID
 from tiering_assets.audit.audit_findings import About, AuditFinding, FindingKind
 from tiering_assets.records.bucket_models import DayBookPage
 from tiering_assets.records.codec import decode_record, encode_record, schemas_of
-from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.keys import page_number, topic_hash
 from tiering_assets.records.models import (
     Attempt,
     Certificate,
+    LedgerFailure,
     Outcome,
     Publication,
     Quarantine,

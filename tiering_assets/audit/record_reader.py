@@ -21,8 +21,8 @@ from tiering_assets.audit.audit_findings import About, AuditFinding, AuditReport
 from tiering_assets.audit.day_book_audit import NamedRecords, PageChain, attempt_of
 from tiering_assets.audit.record_audit import FOLDERS, ReadRecord, judge_record, parse_place
 from tiering_assets.records import keys
-from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.key_kinds import is_record_key
+from tiering_assets.records.models import LedgerFailure
 from tiering_assets.resources.errors import ObjectStoreError
 from tiering_assets.resources.object_store.records import RECORD_BYTES_MAX
 from tiering_assets.resources.object_store.store import ObjectStore, ObjectSummary

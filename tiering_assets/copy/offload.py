@@ -8,7 +8,7 @@ leaves an attempt that can be found by its record and collected; it leaves nothi
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -25,20 +25,13 @@ from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.records import keys
 from tiering_assets.records.models import Attempt, Certificate
 from tiering_assets.records.stored import Stored
-from tiering_assets.resources.errors import (
-    IntegrityError,
-    ObjectExistsError,
-    ObjectNotFoundError,
-    ObjectStoreError,
-    TierkeeperError,
-)
-from tiering_assets.resources.object_store.multipart import ExpectedPart, accept_parts
-from tiering_assets.resources.object_store.store import Part
+from tiering_assets.resources.errors import IntegrityError, ObjectStoreError, TierkeeperError
+from tiering_assets.resources.object_store.finish import complete, put_once, settle_parts
+from tiering_assets.resources.object_store.multipart import ExpectedPart
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, ListedPart, TaskKind, revive
 from tiering_assets.tasks.runner import split_task
 
 SOFTWARE_GIT_SHA = "tierkeeper"  # brokers write their build here; readers only carry it
-SEND_ROUNDS_MAX = 3
 _LOG = logging.getLogger(__name__)
 
 
@@ -235,7 +228,14 @@ def _finish(stack: Stack, item: _Reserved, rows: Sequence[BlockRow]) -> CopiedAt
         if item.task.upload_id is not None:
             sent += _complete(stack, item, item.task, good)
     index = encode_index(plan.blocks, plan.index_metadata, plan.object_bytes)
-    _put_index(stack, record, index, object_metadata(stack, plan, role="index"))
+    put_once(
+        stack.objects,
+        record.index_key,
+        index,
+        metadata=object_metadata(stack, plan, role="index"),
+        bytes_max=INDEX_BYTES_MAX,
+        what=f"ledger {plan.ledger_id}",
+    )
     reach("offload.index_put", plan.ledger_id, topic=plan.ml_name, attempt=record.uid)
     return CopiedAttempt(plan=plan, attempt=item.attempt, rows=good, parts_sent=sent)
 
@@ -259,11 +259,18 @@ def _complete(stack: Stack, item: _Reserved, task: BlockTask, rows: Mapping[int,
     Returns how many parts had to be sent again for that.
     """
     record, upload_id = item.attempt.record, task.upload_id or ""
-    parts, sent_again = _settle_parts(stack, item, task, rows)
-    try:
-        stack.objects.complete_upload(record.data_key, upload_id, parts)
-    except ObjectStoreError as error:
-        _resolve_complete(stack, record, error)
+    what, sent_again = f"ledger {record.ledger.ledger_id}", 0
+
+    def send_again(wanted: Collection[int]) -> dict[int, ExpectedPart]:
+        nonlocal sent_again
+        sent_again += len(wanted)
+        stack.tell(f"{what}: sending {len(wanted)} parts again", record.ledger.ledger_id)
+        again = tuple(b for b in item.plan.blocks if b.part_number in wanted)
+        return _expected(_send_again(stack, item.plan, replace(task, blocks=again, listed=())))
+
+    key = record.data_key
+    parts = settle_parts(stack.objects, key, upload_id, _expected(rows), send_again, what=what)
+    complete(stack.objects, key, upload_id, parts, size=record.object_bytes)
     reach("offload.completed", record.ledger.ledger_id, topic=record.ml_name, attempt=record.uid)
     _abort_strays(stack, record)
     return sent_again
@@ -285,46 +292,16 @@ def _abort_strays(stack: Stack, record: Attempt) -> None:
         )
 
 
-def _settle_parts(
-    stack: Stack, item: _Reserved, task: BlockTask, rows: Mapping[int, BlockRow]
-) -> tuple[Sequence[Part], int]:
-    """What the store lists, once it equals the rows; parts that differ are sent again, and
-    counted.
-    """
-    record, upload_id = item.attempt.record, task.upload_id or ""
-    sent_again = 0
-    ledger_id = record.ledger.ledger_id
-    for _round in range(SEND_ROUNDS_MAX):
-        listed = stack.objects.list_parts(record.data_key, upload_id)
-        if listed is None:
-            raise ObjectNotFoundError(
-                f"ledger {ledger_id}: upload {upload_id} of {record.data_key} is gone; somebody "
-                f"aborted it"
-            )
-        match = accept_parts(_expected(rows), listed, key=record.data_key)
-        if match.may_complete:
-            return match.accepted, sent_again
-        stack.tell(f"ledger {ledger_id}: sending {len(match.send_again)} parts again", ledger_id)
-        wanted = set(match.send_again)
-        again = tuple(b for b in item.plan.blocks if b.part_number in wanted)
-        sent_again += len(again)
-        rows = {**rows, **_send_again(stack, item.plan, replace(task, blocks=again, listed=()))}
-    raise IntegrityError(
-        f"ledger {ledger_id}: parts of {record.data_key} in the store differ from what was sent, "
-        f"{SEND_ROUNDS_MAX} times"
-    )
-
-
-def _expected(rows: Mapping[int, BlockRow]) -> list[ExpectedPart]:
-    return [
-        ExpectedPart(
+def _expected(rows: Mapping[int, BlockRow]) -> dict[int, ExpectedPart]:
+    return {
+        n: ExpectedPart(
             part_number=n,
             size=row.block_length,
             sha256=bytes.fromhex(row.sha256),
             etag=row.etag,
         )
-        for n, row in sorted(rows.items())
-    ]
+        for n, row in rows.items()
+    }
 
 
 def _send_again(stack: Stack, plan: LedgerPlan, task: BlockTask) -> dict[int, BlockRow]:
@@ -333,29 +310,6 @@ def _send_again(stack: Stack, plan: LedgerPlan, task: BlockTask) -> dict[int, Bl
     if failed is not None:
         raise revive(failed, f"ledger {plan.ledger_id} block {failed.part_number}: {failed.error}")
     return rows_by_part(rows)
-
-
-def _resolve_complete(stack: Stack, record: Attempt, error: ObjectStoreError) -> None:
-    """A complete whose answer was lost is judged by what is there, never assumed to have failed.
-
-    The key holds a fresh uuid, so only this attempt can have made the object; read-back
-    verification judges its bytes.
-    """
-    head = stack.objects.head(record.data_key)
-    if head is None or head.size != record.object_bytes:
-        raise error
-
-
-def _put_index(stack: Stack, record: Attempt, index: bytes, metadata: Mapping[str, str]) -> None:
-    try:
-        stack.objects.put(record.index_key, index, metadata=metadata, if_absent=True)
-    except ObjectExistsError:
-        found = stack.objects.get(record.index_key, bytes_max=INDEX_BYTES_MAX)
-        if found is None or found.body != index:
-            raise IntegrityError(
-                f"ledger {record.ledger.ledger_id}: object {record.index_key} already exists with "
-                f"other bytes"
-            ) from None
 
 
 def give_up(stack: Stack, attempt: Stored[Attempt], *, reason: str, upload_id: str | None) -> None:

@@ -13,9 +13,9 @@ from typing import Any, Final
 from tiering_assets.records import (
     broker_models,
     bucket_models,
-    failure_model,
     models,
     pause_models,
+    stream_models,
     sweep_models,
 )
 from tiering_assets.records.models import Record
@@ -30,6 +30,11 @@ def _one(record: Any) -> tuple[int, ...]:
 
 def _facts(record: Any) -> tuple[int, ...]:
     return (record.ledger.ledger_id,)
+
+
+def _all(record: Any) -> tuple[int, ...]:
+    ledger_ids: tuple[int, ...] = record.ledger_ids
+    return ledger_ids
 
 
 def _none(_record: Any) -> tuple[int, ...]:
@@ -47,7 +52,7 @@ def _lifted(record: models.HoldLift) -> tuple[int, ...]:
 
 ABOUT: Final[Mapping[type[Record], _About]] = {
     models.Claim: _one,
-    failure_model.LedgerFailure: _one,
+    models.LedgerFailure: _one,
     models.Attempt: _facts,
     models.Certificate: _facts,
     models.Quarantine: _one,
@@ -82,6 +87,13 @@ ABOUT: Final[Mapping[type[Record], _About]] = {
     broker_models.TopicSchema: _none,
     bucket_models.DayBookPage: _none,
     bucket_models.RunBatch: _none,  # its run takes them up
+    stream_models.StreamOpened: _none,
+    stream_models.StreamClosed: _none,
+    stream_models.SegmentAssigned: _each("ranges"),
+    stream_models.SegmentAttempt: _all,
+    stream_models.SegmentFailed: _all,
+    stream_models.SegmentOffloaded: _each("ledgers"),
+    stream_models.SegmentGivenUp: _all,
 }
 
 _OF_NOW: Final = frozenset(

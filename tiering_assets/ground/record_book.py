@@ -159,6 +159,15 @@ class RecordBook:
             raise FormatError(f"record {key} is missing; its chain cannot be followed")
         return stored
 
+    def require_one_of(self, record_types: Sequence[type[Record]], key: str) -> Stored[Any]:
+        """Read a record that must be there and is of one of these kinds, as `require` does."""
+        stored = self._records.read(key)
+        if stored is None:
+            raise FormatError(f"record {key} is missing; its chain cannot be followed")
+        schema = stored.record.get("schema")
+        kinds = [one for one in record_types if one.kind == schema]
+        return self._typed(kinds[0] if kinds else record_types[0], stored)
+
     def replace(self, found: Stored[R], record: R) -> None:
         """Overwrite what was read, if nobody else did; ObjectConflictError otherwise.
 

@@ -30,6 +30,8 @@ from tiering_assets.quality.expectations_run import prepare_aside
 from tiering_assets.quality.facts import IndexFacts
 from tiering_assets.quality.ledger_frame import LedgerRow
 from tiering_assets.quality.ledger_suites import validate_ledgers
+from tiering_assets.quality.segment_frame import SegmentFacts
+from tiering_assets.quality.segment_suite import validate_segment
 from tiering_assets.quality.suites import validate_indexes
 from tiering_assets.quality.user_suites import UserSuite, load_user_suites
 from tiering_assets.records import keys
@@ -49,7 +51,7 @@ from tiering_assets.resources.pulsar.admin import BrokerAdmin, HttpBrokerAdmin
 from tiering_assets.resources.settings import PolicySettings, Settings
 from tiering_assets.resources.settings_sources import require_store
 from tiering_assets.tasks.budget_record import read_budget
-from tiering_assets.tasks.point_reads import OpenPoints, stored_points
+from tiering_assets.tasks.point_reads import LookAtTail, OpenPoints, stored_points, stored_tail
 from tiering_assets.tasks.rates import Budget, Rates, parts_of
 from tiering_assets.tasks.runner import LocalRunner, TaskRunner
 from tiering_assets.tasks.worker import Worker
@@ -126,6 +128,7 @@ class RunMemory:
 R = TypeVar("R")
 Narrate = Callable[[str], None]
 Judge = Callable[[Sequence[IndexFacts]], dict[int, SuiteResult]]
+JudgeSegment = Callable[[SegmentFacts], SuiteResult]
 JudgeLedgers = Callable[[Sequence[LedgerRow]], dict[int, tuple[SuiteResult, ...]]]
 
 
@@ -197,10 +200,12 @@ class Stack:
     bar: Bar | None = None
     judge: Judge = validate_indexes
     judge_ledgers: JudgeLedgers = validate_ledgers
+    judge_segment: JudgeSegment = validate_segment
     user_suites: tuple[UserSuite, ...] = ()
     prepare_judge: Callable[[], object] = _nothing  # returns at once; the first judgement is sooner
     own_policies: OwnPolicies = field(default_factory=OwnPolicies)
     open_points: OpenPoints = stored_points
+    look_at_tail: LookAtTail = stored_tail
     new_uid: Callable[[], UUID] = uuid4
     rates: Rates | None = None
     in_parallel: Parallel = _in_threads
@@ -306,6 +311,7 @@ def open_stack(
             prepare_judge=_preparing(runner),
             own_policies=own_policies,
             open_points=partial(stored_points, meter=rates),
+            look_at_tail=partial(stored_tail, meter=rates),
             rates=rates,
         )
 

@@ -12,20 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import sha256
 from struct import Struct
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
-from tiering_assets.offload_format.block import FRAME, encode_block_header
+from tiering_assets.offload_format.block import FRAME
 
 DigestKind = Literal["entries", "frames"]
-
-
-class Headed(Protocol):
-    """What a block's header is made of."""
-
-    @property
-    def block_length(self) -> int: ...
-    @property
-    def first_entry_id(self) -> int: ...
 
 
 _ENTRY: Final = Struct(">qi")  # entry id, payload length
@@ -80,13 +71,9 @@ class FramesDigest(EntriesDigest):
 
     __slots__ = ()
 
-    def __init__(self, block: Headed) -> None:
+    def __init__(self, header: bytes) -> None:
         super().__init__()
-        self._sha256.update(
-            encode_block_header(
-                block_length=block.block_length, first_entry_id=block.first_entry_id
-            )
-        )
+        self._sha256.update(header)
 
     @staticmethod
     def _head(entry_id: int, length: int) -> bytes:
@@ -105,9 +92,9 @@ class FramesDigest(EntriesDigest):
         return whole.digest()
 
 
-def digest_of(kind: DigestKind, block: Headed) -> EntriesDigest:
-    """An empty digest of that kind for a block."""
-    return FramesDigest(block) if kind == "frames" else EntriesDigest()
+def digest_of(kind: DigestKind, header: bytes) -> EntriesDigest:
+    """An empty digest of that kind for a block, which begins with this header."""
+    return FramesDigest(header) if kind == "frames" else EntriesDigest()
 
 
 def object_digest(blocks: Iterable[str]) -> str:

@@ -89,11 +89,11 @@ class IndexRow(NamedTuple):
 def read_rows(facts: IndexFacts) -> list[IndexRow]:
     """The rows of one ledger. Never raises on any bytes."""
     raw = facts.index
-    metadata_bytes = _read(_INT32, raw, 28)
+    metadata_bytes = read_number(_INT32, raw, 28)
     entries = _read_entries(raw, metadata_bytes)
     headers = [bytes(facts.headers.get(part, b"")) for part in range(1, len(entries or ()) + 1)]
-    block_lengths = [_read(_INT64, header, 12) for header in headers]
-    ends = _running_sums(block_lengths)
+    block_lengths = [read_number(_INT64, header, 12) for header in headers]
+    ends = running_sums(block_lengths)
     end = None if entries is None or metadata_bytes is None else INDEX_HEADER_BYTES + metadata_bytes
     held = None if entries is None else len(entries)
     metadata = _read_metadata(raw, metadata_bytes)
@@ -102,10 +102,10 @@ def read_rows(facts: IndexFacts) -> list[IndexRow]:
         ledger_id=facts.ledger_id,
         part=0,
         index_magic=raw[:4].hex(),
-        index_length=_read(_INT32, raw, 4),
-        data_length=_read(_INT64, raw, 8),
-        data_header_length=_read(_INT64, raw, 16),
-        entry_count=_read(_INT32, raw, 24),
+        index_length=read_number(_INT32, raw, 4),
+        data_length=read_number(_INT64, raw, 8),
+        data_header_length=read_number(_INT64, raw, 16),
+        entry_count=read_number(_INT32, raw, 24),
         start_entry_id=entries[0][0] if entries else None,
         metadata_last_entry_id=metadata.last_entry_id,
         metadata_length=metadata.length,
@@ -142,9 +142,9 @@ def read_rows(facts: IndexFacts) -> list[IndexRow]:
             previous_first_entry_id=previous,
             expected_offset=ends[at],
             header_magic=header[:4].hex(),
-            header_length=_read(_INT64, header, 4),
+            header_length=read_number(_INT64, header, 4),
             header_block_length=block_lengths[at],
-            header_first_entry_id=_read(_INT64, header, 20),
+            header_first_entry_id=read_number(_INT64, header, 20),
             least_block_length=HEADER_BYTES + FRAME_BYTES * (after - first_entry_id),
         )
         rows.append(row)
@@ -160,7 +160,8 @@ def index_frame(facts: Sequence[IndexFacts]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(IndexRow._fields), dtype=object)
 
 
-def _read(field: Struct, raw: bytes, at: int) -> int | None:
+def read_number(field: Struct, raw: bytes, at: int) -> int | None:
+    """The number at a place, None where the bytes end before it does."""
     if at + field.size > len(raw):
         return None
     value: int = field.unpack_from(raw, at)[0]
@@ -176,7 +177,7 @@ def _read_entries(raw: bytes, metadata_bytes: int | None) -> list[tuple[int, int
     return list(_INDEX_ENTRY.iter_unpack(tail[:whole]))
 
 
-def _running_sums(lengths: list[int | None]) -> list[int | None]:
+def running_sums(lengths: Sequence[int | None]) -> list[int | None]:
     """Sum of the lengths before each position and, last, of all; None from the first unknown on."""
     sums: list[int | None] = [0]
     for length in lengths:

@@ -18,6 +18,9 @@ _HASH = r"[0-9a-f]{32}"
 _DIGEST = r"[0-9a-f]{64}"
 _HOUR = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}"
 _OF_ATTEMPT = rf"{_LEDGER}/{_UUID}\.json"
+_SEGMENT = r"[0-9]{10}"
+_OF_SEGMENT = rf"(?:link|offloaded|given-up)\.json|(?:attempts|failed)/{_UUID}\.json"
+_OF_STREAM = rf"opened\.json|{_SEGMENT}\.(?:{_OF_SEGMENT})"
 _SCOPE = rf"all\.json|topics/{_HASH}\.json|namespaces/{_HASH}\.json"
 
 _SHAPES: Final[Mapping[str, str]] = {
@@ -52,6 +55,7 @@ _SHAPES: Final[Mapping[str, str]] = {
     "run-batches": rf"{_DIGEST}\.json",
     "schemas": rf"{_HASH}/{_LEDGER}\.{_LEDGER}\.json",
     "scrubs": rf"{_LEDGER}/{_UUID}\.(?:shallow|deep|partial|failed)\.json",
+    "streams": rf"{_HASH}/[0-9]{{19}}\.[0-9]{{4}}/(?:{_OF_STREAM})",
     "sweep-intents": _OF_ATTEMPT,
     "sweeps": _OF_ATTEMPT,
     "undos": rf"{_HASH}/{_UUID}(?:\.confirmed)?\.json",

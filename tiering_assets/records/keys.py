@@ -1,12 +1,13 @@
 """Where each record lives below `tierkeeper/<instance>/`.
 
 Owns: no key contains `-ledger-`, so a broker never mistakes a record for one of its objects, and
-the keys of one ledger share a prefix, so that one listing finds its whole history.
+the keys of one ledger share a prefix, so that one listing finds its whole history. Where the newest
+is looked for, keys count down: pages of the day book, segments of a stream.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from hashlib import sha256
 from uuid import UUID
@@ -303,3 +304,88 @@ def unconfirmed_undos(listed: Iterable[str]) -> list[str]:
     found = {*listed}
     undos = (key for key in found if not key.endswith(_CONFIRMED))
     return sorted(key for key in undos if undo_confirmed(key) not in found)
+
+
+STREAMS = "streams/"
+OPENED = "opened.json"
+LINK = ".link.json"
+OFFLOADED = ".offloaded.json"
+GIVEN_UP = ".given-up.json"
+_ATTEMPTS, _FAILED = ".attempts/", ".failed/"
+_NUMBER_MAX, _WHICH_MAX = 10**10 - 1, 10**4 - 1
+
+
+def streams_of(ml_name: str, ml_czxid: int) -> str:
+    """Of a topic as it is in its node of that creation id; one that was made again has others."""
+    return f"{STREAMS}{topic_hash(ml_name)}/{ml_czxid:019d}."
+
+
+def stream_name(ml_czxid: int, which: int) -> str:
+    """Of the topic's stream number `which`, from 1 on."""
+    return f"{ml_czxid:019d}.{_WHICH_MAX - which:04d}"
+
+
+def which_stream(stream: str) -> int:
+    """The number in a stream's name."""
+    return _WHICH_MAX - int(stream.partition(".")[2])
+
+
+def of_stream(ml_name: str, stream: str) -> str:
+    return f"{STREAMS}{topic_hash(ml_name)}/{stream}/"
+
+
+def stream_opened(ml_name: str, stream: str) -> str:
+    return f"{of_stream(ml_name, stream)}{OPENED}"
+
+
+def of_segment(ml_name: str, stream: str, number: int) -> str:
+    """What the keys of everything about one segment begin with."""
+    return f"{of_stream(ml_name, stream)}{_NUMBER_MAX - number:010d}"
+
+
+def stream_link(ml_name: str, stream: str, number: int) -> str:
+    """Of the assignment of that segment, or of the stream's end where that would be it."""
+    return f"{of_segment(ml_name, stream, number)}{LINK}"
+
+
+def segment_offloaded(ml_name: str, stream: str, number: int) -> str:
+    return f"{of_segment(ml_name, stream, number)}{OFFLOADED}"
+
+
+def segment_given_up(ml_name: str, stream: str, number: int) -> str:
+    return f"{of_segment(ml_name, stream, number)}{GIVEN_UP}"
+
+
+def segment_attempt(ml_name: str, stream: str, number: int, uid: UUID) -> str:
+    return f"{of_segment(ml_name, stream, number)}{_ATTEMPTS}{uid}.json"
+
+
+def segment_failed(ml_name: str, stream: str, number: int, uid: UUID) -> str:
+    return f"{of_segment(ml_name, stream, number)}{_FAILED}{uid}.json"
+
+
+def stream_and_rest(key: str) -> tuple[str, str]:
+    """The stream that a key below `streams/` is of, and what the key says within it."""
+    _streams, _topic, stream, rest = key.split("/", 3)
+    return stream, rest
+
+
+def segment_number(rest: str) -> int | None:
+    """The segment that a key says something of, by its rest within the stream."""
+    digits = rest.partition(".")[0]
+    return _NUMBER_MAX - int(digits) if digits.isdecimal() else None
+
+
+def attempts_in(rests: Iterable[str]) -> Iterator[UUID]:
+    """The attempts that keys of a segment are of, by their rests within the stream."""
+    return _uids(rests, _ATTEMPTS)
+
+
+def failed_in(rests: Iterable[str]) -> Iterator[UUID]:
+    """Those of them that ended badly."""
+    return _uids(rests, _FAILED)
+
+
+def _uids(rests: Iterable[str], folder: str) -> Iterator[UUID]:
+    named = (rest.partition(folder) for rest in rests)
+    return (UUID(name.removesuffix(".json")) for _number, found, name in named if found)

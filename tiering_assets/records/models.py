@@ -17,7 +17,6 @@ from tiering_assets.offload_format.digests import DigestKind
 from tiering_assets.records.broker_models import BrokerRecord
 from tiering_assets.records.broker_models import Disturbance as Disturbance
 from tiering_assets.records.bucket_models import BucketRecord
-from tiering_assets.records.failure_model import LedgerFailure
 from tiering_assets.records.pause_models import Pause, PauseLift
 from tiering_assets.records.scrub_model import BlockFacts as BlockFacts
 from tiering_assets.records.scrub_model import BrokerCopy as BrokerCopy
@@ -25,6 +24,9 @@ from tiering_assets.records.scrub_model import Damage as Damage
 from tiering_assets.records.scrub_model import EntryRange as EntryRange
 from tiering_assets.records.scrub_model import ObjectFacts as ObjectFacts
 from tiering_assets.records.scrub_model import Scrub as Scrub
+from tiering_assets.records.scrub_model import Signature as Signature
+from tiering_assets.records.scrub_model import SuiteResult as SuiteResult
+from tiering_assets.records.stream_models import StreamRecord
 from tiering_assets.records.sweep_models import CleanUpRecord
 from tiering_assets.records.writer import Writer
 
@@ -56,6 +58,25 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerFailure:
+    """Runs in a row failed at the ledger and left no attempt that would tell; gone once it moves
+    on.
+
+    `error` is cut, `error_class` its class in resources/errors.py; times are by the writer's clock.
+    """
+
+    kind: ClassVar[str] = "tierkeeper/failure/1"
+    ledger_id: int
+    ml_name: str | None
+    error: str
+    error_class: str
+    tries: int
+    first_at: AwareDatetime
+    last_at: AwareDatetime
+    writer: Writer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
     """Written before the first byte is sent, so that everything an attempt leaves can be found."""
 
@@ -73,28 +94,6 @@ class Attempt:
     started_at: AwareDatetime
     writer: Writer
     previous: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuiteResult:
-    """Outcome of one expectation suite over the index frame, with its own digest."""
-
-    name: str
-    digest: str
-    success: bool
-    evaluated: int
-    successful: int
-    failed: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signature:
-    """Ed25519 over the record's canonical bytes without `signature` and `digest`; see
-    signature.py.
-    """
-
-    key_id: str
-    value: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -360,4 +359,5 @@ Record = (
     | PauseLift
     | ReleasePlan
     | BrokerRecord
+    | StreamRecord
 )

@@ -47,6 +47,28 @@ class ObjectFacts:
     version_id: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteResult:
+    """Outcome of one expectation suite over the index frame, with its own digest."""
+
+    name: str
+    digest: str
+    success: bool
+    evaluated: int
+    successful: int
+    failed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """Ed25519 over the record's canonical bytes without `signature` and `digest`; see
+    signature.py.
+    """
+
+    key_id: str
+    value: str
+
+
 @dataclass(frozen=True, slots=True)
 class EntryRange:
     """Entries of a ledger, both ends included."""

@@ -43,6 +43,7 @@ WORKER_ROOMS = (
     "tiering_assets.look",
     "tiering_assets.look.ledger",
     "tiering_assets.offload_format",
+    "tiering_assets.offload_format.segments",
     "tiering_assets.records",
     "tiering_assets.spark",
     "tiering_assets.tasks",
@@ -65,6 +66,7 @@ ONLY = {
         "settings_places",
         "settings_protocol",
         "settings_reading",
+        "settings_stream",
         "spark_master",
         "sql",
         "table_files",
@@ -94,6 +96,7 @@ ONLY = {
         "record_book",
     ),
     "tiering_assets.look": ("__init__",),
+    "tiering_assets.offload_format.segments": ("__init__", "block"),
     "tiering_assets.look.ledger": ("__init__", "states"),
 }
 _READER = {room: ("__init__", *names.split()) for room, names in READER_ROOMS.items()}

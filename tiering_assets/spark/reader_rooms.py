@@ -41,20 +41,21 @@ READER_ROOMS: Final[Mapping[str, str]] = {
         "block decoder digests encoder keys layout message_codecs message_decoder message_facts "
         "walker wire_fields"
     ),
+    "tiering_assets.offload_format.segments": "block",
     "tiering_assets.quality": (
         "checks expectations_run facts findings index_frame kept_suite ledger_checks ledger_facts "
-        "ledger_frame ledger_suites suites user_suites verdicts"
+        "ledger_frame ledger_suites segment_frame segment_suite suites user_suites verdicts"
     ),
     "tiering_assets.records": (
-        "broker_models bucket_models codec failure_model key_kinds keys models pause_models "
-        "scrub_model signature stored sweep_models writer"
+        "broker_models bucket_models codec key_kinds keys models pause_models "
+        "scrub_model signature stored stream_models sweep_models writer"
     ),
     "tiering_assets.resources": " ".join(
         (
             "arrow_columns ending errors garbage http_access kept_answers kept_files kept_tables",
             "last_used lots plain_text proto_text quantity settings settings_engines",
             "settings_kinds settings_lineage settings_of_workers settings_places",
-            "settings_protocol settings_reading settings_sources spark_master sql table_files",
+            "settings_protocol settings_reading settings_sources settings_stream spark_master sql table_files",
             "table_log table_place table_sessions table_upkeep tables user_cache",
         )
     ),
@@ -64,7 +65,7 @@ READER_ROOMS: Final[Mapping[str, str]] = {
     "tiering_assets.resources.bookkeeper": (
         "add_latency address_map agreed_reads batch_body connection digest figures_page frames "
         "ledger ledger_metadata meter placement pool read_streams readable reader runs stored_entry "
-        "wire_v2"
+        "tail wire_v2"
     ),
     "tiering_assets.resources.metastore": (
         "bookie_registration cursors envelope identity ledger_info ledger_paths ledgers "

@@ -14,10 +14,10 @@ from hashlib import sha256
 
 from tiering_assets.offload_format.digests import EntriesDigest, FramesDigest
 from tiering_assets.offload_format.encoder import BlockEncoder
-from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.resources.bookkeeper.runs import Run
 from tiering_assets.resources.garbage import no_collection
 from tiering_assets.resources.native.core import Core
+from tiering_assets.tasks.descriptors import Block
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class BlockBody:
 
 @no_collection()
 def encode_block(
-    block: BlockPlan, runs: Iterable[Run], encoder: BlockEncoder, core: Core | None
+    block: Block, runs: Iterable[Run], encoder: BlockEncoder, core: Core | None
 ) -> BlockBody:
     """Frame the block's entries. Errors as of the encoder and of whoever reads the runs."""
     encoder.begin(block)
-    digest = FramesDigest(block)
+    digest = FramesDigest(block.header())
     one_pass = True
     for run in runs:
         frames = _framed(run, encoder, core)
@@ -62,7 +62,7 @@ def _framed(run: Run, encoder: BlockEncoder, core: Core | None) -> memoryview | 
 
 @no_collection()
 def digest_entries(
-    block: BlockPlan, runs: Iterable[Run], digest: EntriesDigest, core: Core | None
+    block: Block, runs: Iterable[Run], digest: EntriesDigest, core: Core | None
 ) -> EntriesDigest:
     """Feed a block's entries to its digest; nothing is kept of them."""
     scratch = memoryview(b"")

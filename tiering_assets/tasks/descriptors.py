@@ -17,12 +17,14 @@ from pydantic import TypeAdapter
 import tiering_assets.resources.errors as errors
 from tiering_assets.offload_format.digests import DigestKind
 from tiering_assets.offload_format.layout import BlockPlan
+from tiering_assets.offload_format.segments.block import SegmentBlock
 from tiering_assets.resources.bookkeeper.ledger import (
     BookKeeperState,
     DigestType,
     EnsembleFragment,
     LedgerMetadata,
 )
+from tiering_assets.resources.bookkeeper.readable import ReadableTo, of_closed, proven_bound
 from tiering_assets.resources.errors import IntegrityError, ObjectStoreError, TierkeeperError
 
 
@@ -34,11 +36,26 @@ class TaskKind(Enum):
     READ_SOURCE = "read_source"
 
 
+Block = BlockPlan | SegmentBlock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenEnd:
+    """What proves how far a ledger that is open may be read (resources/bookkeeper/readable.py).
+
+    `confirmed` is what bookies of its newest ensemble confirm, `acknowledged` what its broker does.
+    """
+
+    confirmed: dict[str, int]
+    acknowledged: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerSource:
-    """Where the entries of one closed ledger are: metadata without its password, and addresses.
+    """Where the entries of one ledger are: metadata without its password, and addresses.
 
-    `pages` are those of the bookies' HTTP servers, where they are known.
+    `pages` are those of the bookies' HTTP servers, where they are known. The ledger is closed
+    where it has no `open_end`.
     """
 
     ledger_id: int
@@ -51,6 +68,7 @@ class LedgerSource:
     segments: tuple[tuple[int, tuple[str, ...]], ...]
     addresses: dict[str, tuple[str, int]]
     pages: dict[str, tuple[str, int]] = field(default_factory=dict)
+    open_end: OpenEnd | None = None
 
     @classmethod
     def of(cls, metadata: LedgerMetadata, addresses: dict[str, tuple[str, int]]) -> LedgerSource:
@@ -75,7 +93,7 @@ class LedgerSource:
         """The ledger as a reader wants it; the password is the worker's own setting."""
         return LedgerMetadata(
             ledger_id=self.ledger_id,
-            state=BookKeeperState.CLOSED,
+            state=BookKeeperState.CLOSED if self.open_end is None else BookKeeperState.OPEN,
             last_entry_id=self.last_entry_id,
             length=self.length,
             ensemble_size=self.ensemble_size,
@@ -85,6 +103,14 @@ class LedgerSource:
             password=password,
             segments=tuple(EnsembleFragment(first, bookies) for first, bookies in self.segments),
         )
+
+    def readable_to(self, metadata: LedgerMetadata) -> ReadableTo:
+        """How far the ledger may be read. RefusedError and IntegrityError as of proven_bound."""
+        end = self.open_end
+        if end is None:
+            return of_closed(metadata)
+        broker = None if end.acknowledged is None else (self.ledger_id, end.acknowledged)
+        return proven_bound(metadata, confirmed=end.confirmed, acknowledged=broker)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +125,14 @@ class ListedPart:
     sha256: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class TaskPart:
+    """A part of an upload, and how many of the task's blocks it holds, one behind the other."""
+
+    number: int
+    blocks: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockTask:
     """Some blocks of one attempt. `upload_id` is None where one block is a plain PUT.
@@ -110,7 +144,7 @@ class BlockTask:
     attempt: str
     source: LedgerSource
     data_key: str
-    blocks: tuple[BlockPlan, ...]
+    blocks: tuple[Block, ...]
     upload_id: str | None = None
     user_metadata: dict[str, str] | None = None
     version_id: str | None = None
@@ -120,6 +154,8 @@ class BlockTask:
     )
     budget_key: str = ""  # object with the wanted budgets; empty leaves those of the settings
     digest: DigestKind = "frames"  # of the entries, as the certificate has it that rows meet
+    parts: tuple[TaskPart, ...] = ()  # none: each block is a part, of its own number
+    others: tuple[LedgerSource, ...] = ()  # of its blocks that are not of `source`
 
     @property
     def bytes(self) -> int:
@@ -155,6 +191,16 @@ class BlockRow:
     messages: int | None = None  # these three are of READ_BACK, as message_facts.py has them
     publish_min_ms: int | None = None
     publish_max_ms: int | None = None
+    part: int | None = (
+        None  # that holds it, where the task has parts; bytes and SHA-256 of all that
+    )
+    part_bytes: int | None = None
+    part_sha256: str = ""
+
+
+def ledger_of(task: BlockTask, block: Block) -> int:
+    """The ledger whose entries a block of the task holds."""
+    return block.ledger_id if isinstance(block, SegmentBlock) else task.source.ledger_id
 
 
 T = TypeVar("T")
@@ -174,7 +220,7 @@ def decode_task(text: str) -> BlockTask:
     return decoded
 
 
-def failure_row(task: BlockTask, block: BlockPlan, error: Exception, seconds: float) -> BlockRow:
+def failure_row(task: BlockTask, block: Block, error: Exception, seconds: float) -> BlockRow:
     """A failure as data: one bad ledger must not stop the batch it travels in."""
     return BlockRow(
         kind=task.kind,

@@ -14,6 +14,7 @@ from tiering_assets.resources.bookkeeper.ledger import DigestType
 from tiering_assets.resources.bookkeeper.meter import ReadMeter
 from tiering_assets.resources.bookkeeper.pool import BookiePool
 from tiering_assets.resources.bookkeeper.reader import LedgerReader
+from tiering_assets.resources.bookkeeper.tail import TailLook, look_at_tail
 from tiering_assets.resources.settings import BookieSettings
 from tiering_assets.tasks.descriptors import LedgerSource
 
@@ -32,6 +33,7 @@ class PointReads(Protocol):
         """Payload bytes of entries 0 to this one."""
 
 
+LookAtTail = Callable[[BookieSettings, LedgerSource], TailLook]
 OpenPoints = Callable[[BookieSettings, LedgerSource], AbstractContextManager[PointReads]]
 
 
@@ -57,12 +59,23 @@ def stored_points(
     settings: BookieSettings, source: LedgerSource, *, meter: ReadMeter | None = None
 ) -> Iterator[PointReads]:
     """Entries as replicas have them, digest-verified."""
+    metadata = source.metadata(settings.password.encode())
     with BookiePool(settings, source.addresses, meter=meter) as pool:
         yield _Stored(
             LedgerReader(
-                source.metadata(settings.password.encode()),
+                metadata,
                 pool,
                 settings,
                 first_bookie_hint=source.ledger_id,
+                readable_to=source.readable_to(metadata),
             )
         )
+
+
+def stored_tail(
+    settings: BookieSettings, source: LedgerSource, *, meter: ReadMeter | None = None
+) -> TailLook:
+    """What the newest ensemble of a ledger that is open confirms; see look_at_tail."""
+    password = settings.password.encode()
+    with BookiePool(settings, source.addresses, meter=meter) as pool:
+        return look_at_tail(source.metadata(password), pool, password=password)

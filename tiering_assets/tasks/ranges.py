@@ -13,13 +13,12 @@ from concurrent.futures import Executor, Future
 from contextlib import closing
 from itertools import chain
 
-from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.tasks.block_memory import block_memory
-from tiering_assets.tasks.descriptors import BlockTask
+from tiering_assets.tasks.descriptors import Block, BlockTask
 from tiering_assets.tasks.worker import FETCHES_AT_ONCE, Worker
 
 
-def read_blocks(task: BlockTask, worker: Worker) -> Generator[tuple[BlockPlan, memoryview]]:
+def read_blocks(task: BlockTask, worker: Worker) -> Generator[tuple[Block, memoryview]]:
     """Yield each block of a task with its bytes, which are valid until the next step.
 
     What went wrong with a range is raised when its block is due.

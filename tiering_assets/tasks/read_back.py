@@ -18,10 +18,11 @@ from tiering_assets.offload_format.decoder import BlockWalker
 from tiering_assets.offload_format.digests import EntriesDigest, FramesDigest, digest_of
 from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.offload_format.message_facts import MessageCount, MessageFacts
+from tiering_assets.offload_format.segments.block import SegmentBlock
 from tiering_assets.resources.garbage import no_collection
 from tiering_assets.resources.native.core import Core
 from tiering_assets.tasks.block_body import digest_entries
-from tiering_assets.tasks.descriptors import BlockRow, BlockTask
+from tiering_assets.tasks.descriptors import Block, BlockRow, BlockTask
 from tiering_assets.tasks.ranges import read_blocks
 from tiering_assets.tasks.worker import Worker
 
@@ -46,16 +47,16 @@ def read_back_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
 
 @no_collection()
 def _decoded(
-    task: BlockTask, block: BlockPlan, whole: memoryview, core: Core | None
+    task: BlockTask, block: Block, whole: memoryview, core: Core | None
 ) -> tuple[EntriesDigest, str, MessageFacts]:
     """Digest of the entries in a block, SHA-256 of its bytes, and what messages the entries hold.
 
     Raises:
         FormatError: it is not a block with these entries; whatever they hold is good.
     """
-    digest = digest_of(task.digest, block)
+    digest = digest_of(task.digest, block.header())
     facts: MessageFacts | None = None
-    if core is not None:
+    if core is not None and isinstance(block, BlockPlan):
         walked = core.walk(whole, first_entry_id=block.first_entry_id, count=block.entries)
         if walked is not None:
             payload_bytes, messages, earliest, latest = walked
@@ -71,6 +72,7 @@ def _decoded(
         first_entry_id=block.first_entry_id,
         entries_expected=block.entries,
         offset=block.offset,
+        ledger_id=block.ledger_id if isinstance(block, SegmentBlock) else None,
     )
     count = MessageCount()
     for entry_id, payload in walker.feed(whole):
@@ -87,16 +89,16 @@ def read_source_blocks(task: BlockTask, worker: Worker) -> Iterator[BlockRow]:
     Other replicas are preferred than those the copy was read from, where the ledger has them.
     Entries without a digest are believed when their replicas agree.
     """
-    reader = worker.reader(task)
+    reader = worker.reader(task.source)
     read = reader.iter_agreed if task.source.is_unchecked else partial(reader.iter_runs, replica=1)
     for block in task.blocks:
         started = worker.clock()
         runs = read(first_entry_id=block.first_entry_id, last_entry_id=block.last_entry_id)
-        digest = digest_entries(block, runs, digest_of(task.digest, block), worker.core)
+        digest = digest_entries(block, runs, digest_of(task.digest, block.header()), worker.core)
         yield _row(task, block, digest, seconds=worker.clock() - started)
 
 
-def _row(task: BlockTask, block: BlockPlan, digest: EntriesDigest, *, seconds: float) -> BlockRow:
+def _row(task: BlockTask, block: Block, digest: EntriesDigest, *, seconds: float) -> BlockRow:
     return BlockRow(
         kind=task.kind,
         attempt=task.attempt,

@@ -22,7 +22,13 @@ from tiering_assets.resources.object_store.s3 import S3ObjectStore
 from tiering_assets.resources.object_store.store import ObjectStore
 from tiering_assets.resources.settings import Settings
 from tiering_assets.tasks.budget_record import read_budget
-from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind, failure_row
+from tiering_assets.tasks.descriptors import (
+    BlockRow,
+    BlockTask,
+    LedgerSource,
+    TaskKind,
+    failure_row,
+)
 from tiering_assets.tasks.polite_share import look_every_s
 from tiering_assets.tasks.politeness import (
     Politeness,
@@ -86,14 +92,19 @@ class Worker:
     ) -> None:
         self._exit.close()
 
-    def reader(self, task: BlockTask) -> LedgerReader:
-        """A reader of the task's ledger. Tasks run one after the other, so they share the pool."""
-        self._addresses.update(task.source.addresses)
+    def reader(self, source: LedgerSource) -> LedgerReader:
+        """A reader of a task's ledger. Tasks run one after the other, so they share the pool."""
+        self._addresses.update(source.addresses)
         ways = AddressMap.parse(self.settings.bookies.address_map)
-        self.reads.pages = sorted(map(ways.dialled, task.source.pages.values()))
+        self.reads.pages = sorted(map(ways.dialled, source.pages.values()))
         password = self.settings.bookies.password.encode()
+        metadata = source.metadata(password)
         return LedgerReader(
-            task.source.metadata(password), self._pool, self.settings.bookies, core=self.core
+            metadata,
+            self._pool,
+            self.settings.bookies,
+            core=self.core,
+            readable_to=source.readable_to(metadata),
         )
 
     @contextmanager

@@ -15,7 +15,7 @@ from tiering_assets.explain.reasons.backlog_reason import BacklogReason
 from tiering_assets.ground.own_policy import OwnPolicies, OwnPolicy
 from tiering_assets.look.ledger.quarantine import quarantine, win_outcome
 from tiering_assets.records import keys
-from tiering_assets.records.failure_model import LedgerFailure
+from tiering_assets.records.models import LedgerFailure
 from tiering_assets.resources.errors import FormatError, LedgerNotFoundError
 from tiering_assets.resources.metastore.ledger_info import (
     decode_managed_ledger,

@@ -123,6 +123,7 @@ DAMAGED = {
     ),
     "releases": _made(lambda scene: keys.release_intent(0, scene.uid)),
     "schemas": _made(lambda _scene: keys.topic_schema(TOPIC, 7, 0)),
+    "streams": _made(lambda _scene: keys.stream_link(TOPIC, keys.stream_name(7, 1), 1)),
     "removals": _made(lambda scene: keys.removal(0, scene.uid)),
     "scrubs": _scrub,
     "sweep-intents": _made(lambda scene: keys.sweep_intent(0, scene.uid)),

@@ -6,9 +6,9 @@ from uuid import UUID
 from tiering_assets.records import (
     broker_models,
     bucket_models,
-    failure_model,
     models,
     pause_models,
+    stream_models,
     sweep_models,
 )
 from tiering_assets.records.bucket_models import DayBookPage, NamedRecord, RunBatch
@@ -18,6 +18,7 @@ UID = UUID("1ecdf250-a9b4-4953-947e-0ace4164fb4a")
 AT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 ML_NAME = "public/default/persistent/orders"
 DATA_KEY = f"{UID}-ledger-42"
+STREAM = "0000000004294967298.9998"
 WRITER = Writer(tool_version="0.1.0", host="worker-1", run_id="run-7")
 LEDGER = models.LedgerFacts(
     ledger_id=42,
@@ -30,7 +31,7 @@ LEDGER = models.LedgerFacts(
 
 EXAMPLES: tuple[models.Record, ...] = (
     models.Claim(ledger_id=42, run_id="run-7", attempt=None, expires_at=AT),
-    failure_model.LedgerFailure(
+    models.LedgerFailure(
         ledger_id=42,
         ml_name=ML_NAME,
         error="ledger 42: entry 9: no replica gave it",
@@ -391,6 +392,141 @@ EXAMPLES: tuple[models.Record, ...] = (
         read_from="bookies",
         archived_at=AT,
         writer=WRITER,
+    ),
+    stream_models.StreamOpened(
+        ml_name=ML_NAME,
+        ml_czxid=4294967298,
+        stream=STREAM,
+        first_ledger_id=42,
+        first_entry_id=0,
+        begins="open-ledger",
+        author="ops@example.com",
+        opened_at=AT,
+        writer=WRITER,
+    ),
+    stream_models.SegmentAssigned(
+        ml_name=ML_NAME,
+        ml_czxid=4294967298,
+        stream=STREAM,
+        number=1,
+        ranges=(
+            stream_models.AssignedRange(
+                ledger_id=42,
+                first_entry_id=0,
+                last_entry_id=9,
+                bytes_before=0,
+                bytes_upto=1000,
+                bound_by="last add confirmed",
+                bound_entry_id=9,
+                metadata_version=3,
+            ),
+        ),
+        trigger="manual",
+        assigned_at=AT,
+        writer=WRITER,
+        previous="a" * 64,
+        skipped=stream_models.SkippedRange(
+            from_ledger_id=41,
+            from_entry_id=5,
+            to_ledger_id=42,
+            to_entry_id=0,
+            reason="trimmed by retention",
+        ),
+    ),
+    stream_models.SegmentAttempt(
+        ml_name=ML_NAME,
+        stream=STREAM,
+        number=1,
+        ledger_ids=(42,),
+        uid=UID,
+        bucket="tiered",
+        data_key=str(UID),
+        index_key=f"{UID}-index",
+        block_bytes=16777216,
+        blocks=1,
+        object_bytes=1252,
+        started_at=AT,
+        writer=WRITER,
+        previous="b" * 64,
+    ),
+    stream_models.SegmentFailed(
+        ml_name=ML_NAME,
+        stream=STREAM,
+        number=1,
+        ledger_ids=(42,),
+        uid=UID,
+        stage="copy",
+        error="ledger 42 entry 9: no replica gave it",
+        error_class="EntryUnavailableError",
+        failed_at=AT,
+        writer=WRITER,
+        previous="c" * 64,
+    ),
+    stream_models.SegmentOffloaded(
+        ml_name=ML_NAME,
+        ml_czxid=4294967298,
+        stream=STREAM,
+        number=1,
+        uid=UID,
+        bucket="tiered",
+        entries=10,
+        payload_bytes=1000,
+        data=models.ObjectFacts(key=str(UID), size=1252, etag='"e1"', sha256="1" * 64),
+        index=models.ObjectFacts(key=f"{UID}-index", size=90, etag='"e2"', sha256="2" * 64),
+        ledgers=(
+            stream_models.CertifiedLedger(
+                ledger_id=42,
+                first_entry_id=0,
+                last_entry_id=9,
+                bytes_before=0,
+                bytes_upto=1000,
+                info_hex="082a100a18e807",
+                blocks=(
+                    models.BlockFacts(
+                        part_number=1,
+                        first_entry_id=0,
+                        last_entry_id=9,
+                        offset=0,
+                        block_length=1252,
+                        payload_bytes=1000,
+                        sha256="3" * 64,
+                        entries_sha256="4" * 64,
+                    ),
+                ),
+            ),
+        ),
+        suites=(
+            models.SuiteResult(
+                name="segment_index/1", digest="5" * 64, success=True, evaluated=23, successful=23
+            ),
+        ),
+        offloaded_at=AT,
+        seconds=1.5,
+        writer=WRITER,
+        assigned_sha256="b" * 64,
+        previous="c" * 64,
+        block_digest="frames",
+    ),
+    stream_models.SegmentGivenUp(
+        ml_name=ML_NAME,
+        stream=STREAM,
+        number=1,
+        ledger_ids=(42,),
+        reason="its bookies were lost",
+        author="ops@example.com",
+        given_up_at=AT,
+        writer=WRITER,
+        previous="b" * 64,
+    ),
+    stream_models.StreamClosed(
+        ml_name=ML_NAME,
+        stream=STREAM,
+        segments=1,
+        reason="switched off",
+        author="ops@example.com",
+        closed_at=AT,
+        writer=WRITER,
+        previous="b" * 64,
     ),
     pause_models.PauseLift(
         pause_key="pauses/all.json",

@@ -43,6 +43,9 @@ BLOCK_ROWS = st.builds(
     messages=st.none() | LONGS,
     publish_min_ms=st.none() | LONGS,
     publish_max_ms=st.none() | LONGS,
+    part=st.none() | LONGS,
+    part_bytes=st.none() | LONGS,
+    part_sha256=st.text(),
 )
 
 
@@ -69,6 +72,9 @@ def test_block_rows_have_one_typed_column_a_field():
         "messages": t.LongType,
         "publish_min_ms": t.LongType,
         "publish_max_ms": t.LongType,
+        "part": t.LongType,
+        "part_bytes": t.LongType,
+        "part_sha256": t.StringType,
     }
     assert {field.name for field in schema.fields if field.nullable} == {
         "messages",

@@ -99,7 +99,7 @@ def test_both_loops_digest_a_source_alike(core, kind):
     one_by_one = b"".join(pack(">qi", i, len(p)) + p for i, p in enumerate(PAYLOADS))
     wanted = sha256(framed if kind == "frames" else one_by_one).hexdigest()
     for loop in (core, None):
-        digest = digest_entries(PLAN, runs(loop), digest_of(kind, PLAN), loop)
+        digest = digest_entries(PLAN, runs(loop), digest_of(kind, PLAN.header()), loop)
         assert type(digest) is (FramesDigest if kind == "frames" else EntriesDigest)
         assert (digest.hexdigest(), digest.entries) == (wanted, 40)
         assert digest.payload_bytes == PLAN.payload_bytes
@@ -107,7 +107,9 @@ def test_both_loops_digest_a_source_alike(core, kind):
 
 ACTS = {
     "copy": lambda run, core: encode_block(PLAN, [run], BlockEncoder(PLAN.block_length), core),
-    "digest": lambda run, core: digest_entries(PLAN, [run], digest_of("frames", PLAN), core),
+    "digest": lambda run, core: digest_entries(
+        PLAN, [run], digest_of("frames", PLAN.header()), core
+    ),
 }
 
 

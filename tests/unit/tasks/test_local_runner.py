@@ -159,9 +159,9 @@ def test_the_largest_task_is_begun_first(objects, ledgers, runner, rates):
     begun = []
 
     class Noted(Worker):
-        def reader(self, task):
-            begun.append(task.source.ledger_id)
-            return super().reader(task)
+        def reader(self, source):
+            begun.append(source.ledger_id)
+            return super().reader(source)
 
     tasks = tasks_of(ledgers, objects)
     shorter = [replace(task, blocks=task.blocks[: i + 1]) for i, task in enumerate(tasks)]

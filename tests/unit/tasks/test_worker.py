@@ -103,7 +103,7 @@ def test_its_reads_are_polite_to_the_bookies_of_its_task_as_the_address_map_has_
     with ExitStack() as stack, Worker(settings, store=objects) as worker:
         ledger = SimLedger.store(SimBookies(stack), 7, [b"x"], block_bytes=BLOCK)
         task = replace(ledger.task(), source=replace(ledger.source, pages=pages))
-        worker.reader(task)
+        worker.reader(task.source)
         assert worker.reads.pages == [("127.0.0.1", 8001), ("other.example", 8000)]
 
 
@@ -111,7 +111,7 @@ def test_what_its_threads_send_is_polite_to_the_same_bookies(objects):
     pages = {"bk0": ("bk.example", 8000)}
     with ExitStack() as stack, Worker(SETTINGS, store=objects) as worker:
         ledger = SimLedger.store(SimBookies(stack), 7, [b"x"], block_bytes=BLOCK)
-        worker.reader(replace(ledger.task(), source=replace(ledger.source, pages=pages)))
+        worker.reader(replace(ledger.source, pages=pages))
         with worker.uploader() as uploader:
             assert uploader.submit(worker.sends._pages).result() == worker.reads.pages
         assert worker.sends._pages() == ()

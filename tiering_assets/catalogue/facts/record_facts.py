@@ -190,6 +190,7 @@ SILENT: Final = frozenset(
         "plans",
         "run-batches",
         "schemas",
+        "streams",
         "sweep-intents",
         "sweeps",
     }

@@ -22,8 +22,7 @@ from uuid import UUID
 from tiering_assets.ground.stack import Stack
 from tiering_assets.look.ledger.quarantine import is_quarantined
 from tiering_assets.records import keys
-from tiering_assets.records.failure_model import LedgerFailure
-from tiering_assets.records.models import Attempt, Certificate, LedgerFacts, Outcome
+from tiering_assets.records.models import Attempt, Certificate, LedgerFacts, LedgerFailure, Outcome
 from tiering_assets.records.stored import Stored
 from tiering_assets.resources.errors import (
     FormatError,

@@ -21,11 +21,10 @@ from tiering_assets.ground.moments import moment
 from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
 from tiering_assets.offload_format.digests import is_sha256, object_digest
 from tiering_assets.offload_format.keys import data_key, index_key
-from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.records.models import BlockFacts, Certificate, ObjectFacts
 from tiering_assets.resources.errors import IntegrityError, SettingsError
 from tiering_assets.resources.object_store.store import ObjectHead, StoredObject, kept_version
-from tiering_assets.tasks.descriptors import BlockRow
+from tiering_assets.tasks.descriptors import Block, BlockRow
 
 SAMPLED_EVERY: Final = 10  # of a ledger's blocks, with verify.second_replica = sample
 
@@ -53,7 +52,7 @@ def _facts(row: BlockRow) -> tuple[int, int, str, str]:
     return row.entries, row.payload_bytes, row.sha256, row.entries_sha256
 
 
-def block_facts(plan: Iterable[BlockPlan], rows: Mapping[int, BlockRow]) -> tuple[BlockFacts, ...]:
+def block_facts(plan: Iterable[Block], rows: Mapping[int, BlockRow]) -> tuple[BlockFacts, ...]:
     """What a record says of each block of the plan, all of which were read back."""
     read = [(block, rows[block.part_number]) for block in plan]
     return tuple(
@@ -76,7 +75,7 @@ def block_facts(plan: Iterable[BlockPlan], rows: Mapping[int, BlockRow]) -> tupl
 
 def find_differences(
     *,
-    plan: Sequence[BlockPlan],
+    plan: Sequence[Block],
     source: dict[int, BlockRow],
     stored: dict[int, BlockRow],
     last_entry_id: int,
@@ -110,7 +109,7 @@ def find_differences(
     return found
 
 
-def second_read_parts(blocks: Sequence[BlockPlan], how_many: str) -> frozenset[int]:
+def second_read_parts(blocks: Sequence[Block], how_many: str) -> frozenset[int]:
     """Part numbers to read from another replica, too: none, every tenth and the last, or all.
 
     Raises:

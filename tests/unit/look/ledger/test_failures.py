@@ -24,7 +24,7 @@ from tiering_assets.look.ledger.claims import claim_ledger
 from tiering_assets.look.ledger.resume import attempts_of
 from tiering_assets.policy.admission_rules import retry_after
 from tiering_assets.records import keys
-from tiering_assets.records.failure_model import LedgerFailure
+from tiering_assets.records.models import LedgerFailure
 from tiering_assets.resources.errors import (
     EntryUnavailableError,
     IntegrityError,

@@ -1,0 +1,116 @@
+"""Segments of a real topic while its producer goes on: what they hold is what the ledgers hold once
+they are sealed, and the broker notices nothing.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pulsar
+import pytest
+
+from tests.support.tiered_cluster import ml_names, tiered_cluster
+from tiering_assets.offload_format.segments.decoder import decode_segment_index, walker_of
+from tiering_assets.resources.bookkeeper.ledger import BookKeeperState
+from tiering_assets.resources.devstack.traffic import TopicSpec
+from tiering_assets.stream.assign_rules import NothingDue, WhenToCut
+from tiering_assets.stream.chain import Chain, read_stream
+from tiering_assets.stream.offload_segment import Offloaded, offload_next
+from tiering_assets.stream.switch import open_stream
+
+pytestmark = pytest.mark.stack
+
+NAMESPACE = "public/streamed"
+TOPIC = f"{NAMESPACE}/orders"
+MIB = 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def cluster(stack):
+    with tiered_cluster(stack) as connected:
+        connected.make_namespace(NAMESPACE)
+        small = replace(connected.steps.settings.stream, block_bytes=5 * MIB)
+        settings = replace(connected.steps.settings, stream=small)
+        yield replace(connected, steps=replace(connected.steps, settings=settings))
+
+
+@pytest.fixture(scope="module")
+def producer(cluster):
+    logger = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
+    client = pulsar.Client(cluster.endpoints.service_url, logger=logger)
+    yield client.create_producer(f"persistent://{TOPIC}", batching_enabled=False)
+    client.close()
+
+
+def spec():
+    return TopicSpec(topic=TOPIC, messages=0, payload_bytes=0)
+
+
+def chain(cluster):
+    [ml_name] = ml_names(spec())
+    read = cluster.steps.topics.read(ml_name)
+    found = read_stream(cluster.steps, ml_name, read[1].stat.czxid)
+    assert isinstance(found, Chain)
+    return found
+
+
+def cut(cluster, *, size=2**30):
+    now = cluster.steps.now()
+    when = WhenToCut(
+        size_bytes=size, rollover=timedelta(minutes=10), oldest_at=now, now=now, cut=True
+    )
+    return offload_next(cluster.steps, chain(cluster), when)
+
+
+def held(cluster, certificate):
+    data = cluster.steps.objects.get(certificate.record.data.key).body
+    index = cluster.steps.objects.get(certificate.record.index.key).body
+    found = {}
+    for block in decode_segment_index(index).blocks:
+        walker = walker_of(block)
+        for entry_id, payload in walker.feed(data[block.offset : block.offset + block.length]):
+            found[block.ledger_id, entry_id] = bytes(payload)
+        walker.finish()
+    return found
+
+
+def test_segments_of_an_open_ledger_are_what_the_sealed_ones_hold(cluster, producer):
+    [ml_name] = ml_names(spec())
+    producer.send(b"first")
+    open_stream(cluster.steps, ml_name, author="a test")
+    node = cluster.steps.topics.read(ml_name)[1].stat
+    metadata = {info.ledger_id: cluster.ledger(info.ledger_id) for info in listed(cluster)}
+    [open_id] = metadata
+    for n in range(14):
+        producer.send(bytes([n]) * MIB)
+    segments = [cut(cluster)]
+    assert isinstance(segments[0], Offloaded)
+    assert len(segments[0].segment.record.ledgers[0].blocks) > 2
+    assert cluster.ledger(open_id) == metadata[open_id]  # neither fenced nor closed
+    assert cluster.steps.topics.read(ml_name)[1].stat == node
+    for n in range(300):
+        producer.send(bytes([n % 256]) * 1000)
+    cluster.seal(spec())
+    for n in range(20):
+        producer.send(bytes([n]) * 10_000)
+    while isinstance(found := cut(cluster, size=5 * MIB), Offloaded):
+        segments.append(found)
+    assert isinstance(found, NothingDue)
+    assert [one.segment.record.number for one in segments] == [*range(1, len(segments) + 1)]
+    cluster.seal(spec())
+    entries: dict[tuple[int, int], bytes] = {}
+    for one in segments:
+        own = held(cluster, one.segment)
+        assert entries.keys().isdisjoint(own)
+        entries |= own
+    ledgers = [info.ledger_id for info in listed(cluster)[:2]]
+    for ledger_id in ledgers:
+        assert cluster.ledger(ledger_id).state is BookKeeperState.CLOSED
+        sealed = dict(cluster.bookie_entries(ledger_id))
+        ours = {entry_id: one for (ledger, entry_id), one in entries.items() if ledger == ledger_id}
+        assert len(ours) >= len(sealed) - 1  # nobody wrote behind the last entry
+        assert ours.items() <= sealed.items()
+    assert {ledger_id for ledger_id, _entry in entries} == {*ledgers}
+
+
+def listed(cluster):
+    return cluster.managed_ledger(spec()).ledgers

@@ -1,0 +1,104 @@
+"""A simulated topic that is streamed, and what its segments hold by an independent decoder."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from tests.support.sim_scene import TOPIC, Scene
+from tiering_assets.ground.stack import Stack
+from tiering_assets.offload_format.segments.decoder import decode_segment_index, walker_of
+from tiering_assets.records import keys
+from tiering_assets.records.stored import Stored
+from tiering_assets.records.stream_models import SegmentAssigned, SegmentOffloaded
+from tiering_assets.stream.assign import Assigned, assign_next
+from tiering_assets.stream.assign_rules import WhenToCut
+from tiering_assets.stream.chain import Chain, read_stream
+from tiering_assets.stream.offload_segment import Offloaded, offload_next
+from tiering_assets.stream.switch import open_stream
+
+Entries = dict[tuple[int, int], bytes]
+
+
+class StreamScene(Scene):
+    """Its topic's stream is open, and begins with the ledger that the topic writes to."""
+
+    def __init__(self, seed: int = 1) -> None:
+        super().__init__(seed)
+        open_stream(self.stack, TOPIC, author="ops")
+
+    @property
+    def czxid(self) -> int:
+        found = self.stack.topics.read(TOPIC)
+        assert found is not None
+        return found[1].stat.czxid
+
+    def chain(self, stack: Stack | None = None) -> Chain:
+        found = read_stream(stack or self.stack, TOPIC, self.czxid)
+        assert isinstance(found, Chain)
+        return found
+
+    def write(self, *payloads: bytes) -> int:
+        """To the topic's open ledger; its id."""
+        self.broker.produce(TOPIC, list(payloads))
+        return int(self.broker.load(TOPIC).open_id)
+
+    def roll_over(self) -> None:
+        self.broker.roll_over(TOPIC)
+
+    def when(self, *, size: int = 2**30, cut: bool = True, seen_s: float = 0.0) -> WhenToCut:
+        now = self.stack.now()
+        return WhenToCut(
+            size_bytes=size,
+            rollover=timedelta(minutes=10),
+            oldest_at=now - timedelta(seconds=seen_s),
+            now=now,
+            cut=cut,
+        )
+
+    def next(self, stack: Stack | None = None, **when: Any) -> Any:
+        """The next segment, or why there is none."""
+        stack = stack or self.process()
+        return offload_next(stack, self.chain(stack), self.when(**when))
+
+    def assign(self, stack: Stack | None = None) -> Stored[SegmentAssigned]:
+        """Assign the next segment, and copy nothing."""
+        stack = stack or self.process()
+        found = assign_next(stack, self.chain(stack), self.when())
+        assert isinstance(found, Assigned), found
+        return found.segment
+
+    def cut(self, **when: Any) -> Stored[SegmentOffloaded]:
+        found = self.next(**when)
+        assert isinstance(found, Offloaded), found
+        return found.segment
+
+    def assigned(self, number: int) -> Stored[SegmentAssigned]:
+        stream = self.chain().stream
+        key = keys.stream_link(TOPIC, stream, number)
+        return self.stack.book.require(SegmentAssigned, key)
+
+    def held(self, certificate: Stored[SegmentOffloaded]) -> Entries:
+        """What lies in the bucket, found by the offsets of the index alone."""
+        data, _metadata = self._object(certificate.record.data.key)
+        index, _metadata = self._object(certificate.record.index.key)
+        found: Entries = {}
+        for block in decode_segment_index(index).blocks:
+            walker = walker_of(block)
+            for entry_id, payload in walker.feed(data[block.offset : block.offset + block.length]):
+                found[block.ledger_id, entry_id] = bytes(payload)
+            walker.finish()
+        return found
+
+    def written(self, *ledger_ids: int) -> Entries:
+        """What producers got acknowledged in these ledgers."""
+        return {
+            (ledger_id, entry_id): payload
+            for ledger_id in ledger_ids
+            for entry_id, payload in enumerate(self.cluster.written[ledger_id])
+        }
+
+    def _object(self, key: str) -> Any:
+        found = self.world.objects.peek(key)
+        assert found is not None
+        return found
