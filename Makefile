@@ -50,8 +50,9 @@ prove-book: setup ## the catalogue after SEEDS=1000 simulated schedules, and as 
 	$(BIN)/python -m tests.support.book_histories --seeds $(or $(SEEDS),1000)
 	$(BIN)/python -m tests.support.lying_catalogues --seeds $(or $(SEEDS),1000)
 
-prove-cold: setup ## each fault of cold reads in each mode, on real servers, ONLY="plain columns" for some modes; build/cold.json
+prove-cold: setup ## each fault of cold reads in each mode, on real servers, ONLY="plain columns" for some; ACCEPT=1 keeps the result
 	$(BIN)/python -m tests.support.prove_cold $(if $(ONLY),--only $(ONLY))
+	$(if $(ACCEPT),$(BIN)/python -m tests.support.proofs cold)
 
 prove-servers: setup ## real servers for what make test shows in a cheaper way, Spark on standalone clusters among it
 	$(BIN)/python -m pytest -p tests.support.minutes -p tests.support.together -p tests.support.last_use -m prove -n 2 --dist loadfile --no-loadscope-reorder

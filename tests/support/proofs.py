@@ -17,6 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from tests.support.cold_faults import FAULTS, MODES
 from tests.support.crash_processes import KINDS
 from tests.support.killers import Killers
 from tests.support.rooms import FEATURES, GROUND
@@ -133,6 +134,22 @@ def _mutants(found: Mapping[str, Any]) -> Figures:
     )
 
 
+def _cold(found: Mapping[str, Any]) -> Figures:
+    asked = {f"{fault.name}, {mode}" for fault in FAULTS for mode in MODES}
+    missed = sorted({*found["missed"], *asked} - {_pair(row) for row in found["pairs"]})
+    return Figures(
+        seconds=found["seconds"],
+        counts={name: found[name] for name in ("faults", "proven", "the_same", "tests")},
+        violations=found["anomalies"],
+        problem=f"not run: {'; '.join(missed[:5])}" if missed else None,
+    )
+
+
+def _pair(row: Mapping[str, Any]) -> str:
+    """Of a fault and a mode that was tried; none where not all of its tests ran."""
+    return "" if row["outcome"] == "missed" else f"{row['fault']}, {row['mode']}"
+
+
 SEEDS = 10_000
 SOAK_MINUTES = 10
 PROOFS = {
@@ -156,6 +173,11 @@ PROOFS = {
             "tests/support/mut*.py",
             "tests/support/killers.json",
         ),
+    ),
+    "cold": Proof(
+        target="make prove-cold",
+        read=_cold,
+        inputs=(*_ALL, "tests/support/cold*.py", "tests/stack/test_cold_faults*.py"),
     ),
     "soak": Proof(target="make soak", read=_soak, inputs=(*_ALL, "tests/support/soak*.py")),
 }

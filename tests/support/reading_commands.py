@@ -51,6 +51,8 @@ TOUR: Mapping[Words, tuple[str, ...]] = {
     ("scrub", "run"): ("--plan", "--plan --topic {topic}"),
     ("scrub", "status"): ("",),
     ("stack", "status"): ("--dir {stack}",),
+    ("stream", "give-up"): ("{streamed} --reason tour --plan",),
+    ("stream", "status"): ("{topic}", "{streamed}"),
     ("tiering", "list"): ("",),
     ("tiering", "resume"): ("--topic {topic} --reason tour --plan",),
     ("topic", "backlog"): ("", "{topic}"),

@@ -36,6 +36,7 @@ FEATURES = tuple(
         "schemas",
         "fleet",
         "batch",
+        "stream",
         "doctor",
     )
 )

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from tests.support.sim_scene import TOPIC, Scene
+from tests.support.unchecked import unchecked
 from tiering_assets.ground.stack import Stack
 from tiering_assets.offload_format.segments.decoder import decode_segment_index, walker_of
 from tiering_assets.records import keys
+from tiering_assets.records.bucket_models import DayBookPage
 from tiering_assets.records.stored import Stored
 from tiering_assets.records.stream_models import SegmentAssigned, SegmentOffloaded
+from tiering_assets.resources.errors import IntegrityError
+from tiering_assets.resources.settings import Settings
 from tiering_assets.stream.assign import Assigned, assign_next
 from tiering_assets.stream.assign_rules import WhenToCut
 from tiering_assets.stream.chain import Chain, read_stream
@@ -77,6 +83,32 @@ class StreamScene(Scene):
         stream = self.chain().stream
         key = keys.stream_link(TOPIC, stream, number)
         return self.stack.book.require(SegmentAssigned, key)
+
+    def process_with(self, settings: Settings) -> Stack:
+        return replace(self.process(), settings=settings)
+
+    def settings_with(self, **stream: Any) -> Settings:
+        now = self.world.settings
+        return replace(now, stream=unchecked(now.stream, **stream))
+
+    def fail_once(self) -> None:
+        """Begin an attempt at the newest segment that ends badly."""
+        stack = self.process()
+
+        def fail(_facts: Any) -> Any:
+            raise IntegrityError("a test")
+
+        with suppress(IntegrityError):
+            self.next(replace(stack, judge_segment=fail))
+
+    def open_ledgers(self) -> set[int]:
+        """Those that a page of the day book has taken up and none has closed."""
+        found: set[int] = set()
+        pages = list(self.stack.book.iter_records(DayBookPage, keys.DAY_BOOK))
+        for page in sorted(pages, key=lambda one: one.record.number):
+            ledgers = set(page.record.ledgers)
+            found = found | ledgers if page.record.phase == "open" else found - ledgers
+        return found
 
     def held(self, certificate: Stored[SegmentOffloaded]) -> Entries:
         """What lies in the bucket, found by the offsets of the index alone."""

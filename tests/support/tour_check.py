@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,20 @@ from kazoo.exceptions import NoNodeError
 
 from tests.support.cli_shell import Shell
 from tests.support.reading_commands import reading_commands, tour_of
-from tests.support.tiered_cluster import TieredCluster, post_all, tiered_cluster, wait_until
+from tests.support.tiered_cluster import (
+    TieredCluster,
+    ml_names,
+    post_all,
+    tiered_cluster,
+    wait_until,
+)
 from tiering_assets.resources.devstack.options import StackOptions
 from tiering_assets.resources.devstack.stack import DevStack
-from tiering_assets.resources.devstack.traffic import KIB, TopicSpec
+from tiering_assets.resources.devstack.traffic import KIB, TopicSpec, produce
+from tiering_assets.stream.assign import Assigned, assign_next
+from tiering_assets.stream.assign_rules import WhenToCut
+from tiering_assets.stream.cut import open_chain
+from tiering_assets.stream.switch import open_stream
 
 SCHEMA = "tierkeeper/read-only/1"
 OUTPUT = Path("build/read-only.json")
@@ -153,6 +164,7 @@ def _prepare(cluster: TieredCluster, namespace: str) -> dict[str, str]:
     first, second, third = cluster.ledger_ids(spec)
     copied = cluster.offload([first, second])
     cluster.release(spec, [first])
+    streamed = _streamed(cluster, f"{namespace}/streamed")
     post_all(cluster.steps)
     names = [f"/persistent/{namespace}/t-{number:03d}" for number in range(1, IDLE)]
     with ThreadPoolExecutor(8) as pool:
@@ -163,10 +175,26 @@ def _prepare(cluster: TieredCluster, namespace: str) -> dict[str, str]:
         "topic": spec.topic,
         "ledger": str(third),
         "published": str(second),
+        "streamed": streamed,
         "key": certificate.record.data.key,
         "bucket": cluster.endpoints.s3_bucket,
         "stack": str(cluster.running.directory),
     }
+
+
+def _streamed(cluster: TieredCluster, topic: str) -> str:
+    """A topic with a segment that is assigned and not there yet."""
+    spec = TopicSpec(topic=topic, messages=10, payload_bytes=KIB)
+    produce(cluster.endpoints, spec)
+    [ml_name] = ml_names(spec)
+    open_stream(cluster.steps, ml_name, author="tour")
+    now = cluster.steps.now()
+    when = WhenToCut(
+        size_bytes=2**30, rollover=timedelta(minutes=10), oldest_at=now, now=now, cut=True
+    )
+    found = assign_next(cluster.steps, open_chain(cluster.steps, ml_name), when)
+    assert isinstance(found, Assigned), found
+    return topic
 
 
 def _settled(state: Callable[[], State]) -> State:

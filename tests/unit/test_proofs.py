@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.support.cold_faults import FAULTS, MODES
 from tests.support.crash_processes import KINDS
 from tests.support.proofs import (
     PROOFS,
@@ -24,6 +25,11 @@ from tiering_assets.ground.effects import POINTS
 def _killed(names, **of_last):
     rows = [{"name": name, "kills": 1} for name in names]
     return [*rows[:-1], rows[-1] | of_last]
+
+
+def _tried(modes):
+    pairs = [(fault.name, mode) for fault in FAULTS for mode in modes]
+    return [{"fault": fault, "mode": mode, "outcome": "proven"} for fault, mode in pairs]
 
 
 WHOLE = {
@@ -51,6 +57,16 @@ WHOLE = {
         "no_guard": 0,
         "uncovered": 0,
         "seconds": 300.0,
+    },
+    "cold": {
+        "faults": len(FAULTS),
+        "pairs": _tried(MODES),
+        "proven": 90,
+        "the_same": 10,
+        "anomalies": 0,
+        "missed": [],
+        "tests": 300,
+        "seconds": 900.0,
     },
     "soak": {
         "minutes": SOAK_MINUTES,
@@ -136,6 +152,9 @@ def test_a_change_of_what_it_exercised_makes_it_older(checkout):
         ("mutants", {"survived": ["x is False"]}, "1 violations"),
         ("mutants", {"uncovered": 1}, "1 violations"),
         ("mutants", {"tried": 3}, "3 were tried of"),
+        ("cold", {"anomalies": 1}, "1 violations"),
+        ("cold", {"pairs": _tried([*MODES][1:])}, f"not run: .*, {next(iter(MODES))}"),
+        ("cold", {"missed": ["a fault, plain"]}, "not run: a fault, plain"),
         ("soak", {"violations": ["lost"]}, "1 violations"),
         ("soak", {"minutes": 2.5}, "2.5 minutes, the whole is 10"),
     ],

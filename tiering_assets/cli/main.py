@@ -58,6 +58,7 @@ from tiering_assets.cli import schema_cmd
 from tiering_assets.cli.scrub import scrub_cmd
 from tiering_assets.cli import key_cmd
 from tiering_assets.cli import stack_cmd
+from tiering_assets.cli import stream_cmd
 from tiering_assets.cli.brakes import tiering_cmd
 from tiering_assets.cli.explain import topic_cmd
 from tiering_assets.cli.retention import topic_expiry_cmd  # noqa: F401
@@ -120,6 +121,7 @@ for group in (
     config_cmd,
     key_cmd,
     stack_cmd,
+    stream_cmd,
 ):
     app.add_typer(group.app)
 for single in (doctor_cmd, demo_cmd, completion_cmd):

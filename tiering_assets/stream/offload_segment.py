@@ -1,14 +1,14 @@
 """One segment of a topic from assignment to certificate; the newest that is left comes first.
 
 Owns: whatever stops an attempt is recorded beside it before the error goes on, and its upload is
-aborted. The segment stays assigned: the next run tries the same entries with another attempt.
+aborted. The segment stays assigned: the next run tries the same entries with another attempt. Who
+calls has asked for the bucket's proof (copy/ask_first.py).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tiering_assets.copy.ask_first import require_proven
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records import keys
 from tiering_assets.records.stored import Stored
@@ -20,9 +20,10 @@ from tiering_assets.records.stream_models import (
     Stage,
 )
 from tiering_assets.resources.errors import TierkeeperError
-from tiering_assets.stream.assign import Assigned, Assignment, assign_next
-from tiering_assets.stream.assign_rules import Resume, WhenToCut
+from tiering_assets.stream.assign import Assigned, TakenByAnother, assign_next
+from tiering_assets.stream.assign_rules import NothingDue, Resume, WhenToCut
 from tiering_assets.stream.chain import Chain
+from tiering_assets.stream.open_range import TopicGone
 from tiering_assets.stream.segment_copy import begin_attempt, copy_segment
 from tiering_assets.stream.segment_plan import SegmentPlan, name_of, plan_copy
 from tiering_assets.stream.segment_verify import verify_segment
@@ -30,24 +31,26 @@ from tiering_assets.stream.segment_verify import verify_segment
 
 @dataclass(frozen=True, slots=True)
 class Offloaded:
-    """A segment is in the bucket, proven. `resumed` where another run had assigned it."""
+    """A segment is in the bucket, proven. `is_last` where this run assigned all that was proven."""
 
     segment: Stored[SegmentOffloaded]
-    resumed: bool
+    is_last: bool
 
 
-def offload_next(stack: Stack, chain: Chain, due: WhenToCut) -> Offloaded | Assignment:
+def offload_next(
+    stack: Stack, chain: Chain, due: WhenToCut
+) -> Offloaded | NothingDue | TopicGone | TakenByAnother:
     """Bring the newest segment to its end, or the next one; else say why there is none.
 
     Raises:
         TierkeeperError: whatever stopped it; the segment stays assigned.
     """
-    require_proven(stack)
     found = assign_next(stack, chain, due)
     if isinstance(found, Assigned):
-        return Offloaded(offload_assigned(stack, found.segment), resumed=False)
+        is_last = found.segment.record.trigger != "size"
+        return Offloaded(offload_assigned(stack, found.segment), is_last)
     if isinstance(found, Resume):
-        return Offloaded(offload_assigned(stack, found.segment.assigned), resumed=True)
+        return Offloaded(offload_assigned(stack, found.segment.assigned), is_last=False)
     return found
 
 

@@ -18,8 +18,8 @@ from tiering_assets.look.ledger.plan import source_of
 from tiering_assets.offload_format.block import FRAME_BYTES
 from tiering_assets.records.stream_models import SkippedRange
 from tiering_assets.resources.bookkeeper.ledger import BookKeeperState, DigestType
-from tiering_assets.resources.bookkeeper.readable import ReadableTo, proven_bound
-from tiering_assets.resources.errors import IntegrityError
+from tiering_assets.resources.bookkeeper.readable import ReadableTo
+from tiering_assets.resources.errors import IntegrityError, RefusedError
 from tiering_assets.resources.metastore.ledgers import LedgerNode
 from tiering_assets.stream.chain import Chain
 from tiering_assets.tasks.descriptors import LedgerSource, OpenEnd
@@ -175,11 +175,13 @@ def source_now(stack: Stack, seen: LedgerNode) -> LedgerSource:
         BookieError: no bookie of its newest ensemble says what is confirmed.
         RefusedError: it is in recovery.
     """
-    source = source_of(stack, seen)
-    if seen.metadata.state is BookKeeperState.CLOSED:
+    source, state = source_of(stack, seen), seen.metadata.state
+    if state is BookKeeperState.CLOSED:
         return source
-    if seen.metadata.state is not BookKeeperState.OPEN:
-        proven_bound(seen.metadata, confirmed={})
+    if state is BookKeeperState.IN_RECOVERY:
+        raise RefusedError(
+            f"ledger {source.ledger_id} is in recovery: its end is being decided. Run again later"
+        )
     source = replace(source, open_end=OpenEnd(confirmed={}))
     look = stack.look_at_tail(stack.settings.bookies, source)
     if not look.confirmed:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 from uuid import UUID
 
 from tiering_assets.ground.stack import Stack
@@ -123,9 +124,9 @@ def copy_segment(stack: Stack, plan: SegmentPlan, attempt: Stored[SegmentAttempt
     return CopiedSegment(plan=plan, attempt=attempt, rows=rows)
 
 
-def _metadata(stack: Stack, plan: SegmentPlan, *, role: str) -> dict[str, str]:
+def _metadata(stack: Stack, plan: SegmentPlan, *, role: Literal["data", "index"]) -> dict[str, str]:
     return user_metadata(
-        role="index" if role == "index" else "data",
+        role=role,
         ml_name=plan.assigned.ml_name,
         software_version=stack.writer.tool_version,
         git_sha=SOFTWARE_GIT_SHA,
@@ -144,7 +145,7 @@ def _sent(
     """Rows of all blocks of these parts, by block."""
     tasks = [
         _task(stack, plan, record, parts, upload_id, some)
-        for some in _lots(parts, which, bytes_max=stack.settings.offload.task_bytes)
+        for some in lots_of_parts(parts, which, bytes_max=stack.settings.offload.task_bytes)
     ]
     with telling(stack, "copying", tasks) as count:
         rows = stack.runner.run(tasks, progress=count)
@@ -160,10 +161,10 @@ def _sent(
     raise revive(failed, f"{name_of(plan.assigned)}, ledger {failed.ledger_id}: {failed.error}")
 
 
-def _lots(
+def lots_of_parts(
     parts: Sequence[Sequence[SegmentBlock]], which: Sequence[int], *, bytes_max: int
 ) -> list[list[int]]:
-    """Parts in tasks of about so many bytes."""
+    """The numbers of parts, those of one task after the other: neighbours, of so many bytes."""
     lots: list[list[int]] = []
     size = bytes_max
     for number in which:
@@ -211,5 +212,4 @@ def _expected(rows: Rows) -> dict[int, ExpectedPart]:
             etag=row.etag,
         )
         for row in rows.values()
-        if row.part is not None and row.part_bytes is not None
     }

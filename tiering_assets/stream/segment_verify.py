@@ -71,10 +71,10 @@ def verify_segment(stack: Stack, copied: CopiedSegment) -> Stored[SegmentOffload
         raise ObjectNotFoundError(f"{name_of(plan.assigned)}: object {key} is not there")
     check_format_version(data.metadata)
     check_format_version(index.head.metadata)
-    read = _read(stack, copied, data)
+    read = _read_segment(stack, copied, data)
     _require_same(copied, read)
     _require_index(plan, index.body, data)
-    suite = stack.judge_segment(_facts(plan, index, data, read.stored))
+    suite = stack.judge_segment(_segment_facts(plan, index, data, read.stored))
     if not suite.success:
         raise ExpectationError(
             f"{name_of(plan.assigned)}: expectation suite {suite.name} failed: "
@@ -85,10 +85,10 @@ def verify_segment(stack: Stack, copied: CopiedSegment) -> Stored[SegmentOffload
         raise IntegrityError(
             f"{name_of(plan.assigned)}: {record.data_key} changed while it was read back"
         )
-    return _certify(stack, copied, data, index, read.stored, suite)
+    return _certify_segment(stack, copied, data, index, read.stored, suite)
 
 
-def _read(stack: Stack, copied: CopiedSegment, data: ObjectHead) -> _Read:
+def _read_segment(stack: Stack, copied: CopiedSegment, data: ObjectHead) -> _Read:
     plan, record = copied.plan, copied.attempt.record
     second = second_read_parts(plan.blocks, stack.settings.verify.second_replica)
     tasks: list[BlockTask] = []
@@ -131,7 +131,7 @@ def _require_same(copied: CopiedSegment, read: _Read) -> None:
             f"ledger {one.ledger_id}: {difference}"
             for difference in find_differences(
                 plan=blocks,
-                source={n: row for n, row in copied.rows.items() if n in parts},
+                source=dict(copied.rows),
                 stored={n: row for n, row in read.stored.items() if n in parts},
                 last_entry_id=one.last_entry_id - one.first_entry_id,
             )
@@ -161,7 +161,7 @@ def _require_index(plan: SegmentPlan, body: bytes, data: ObjectHead) -> None:
             )
 
 
-def _facts(
+def _segment_facts(
     plan: SegmentPlan, index: StoredObject, data: ObjectHead, stored: Mapping[int, BlockRow]
 ) -> SegmentFacts:
     return SegmentFacts(
@@ -182,7 +182,7 @@ def _facts(
     )
 
 
-def _certify(
+def _certify_segment(
     stack: Stack,
     copied: CopiedSegment,
     data: ObjectHead,

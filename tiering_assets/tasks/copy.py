@@ -137,9 +137,9 @@ def _send(
             entries_sha256=one.entries_sha256,
             sent=listed is None,
             seconds=seconds,
-            part=part.number if task.parts else None,
-            part_bytes=len(body) if task.parts else None,
-            part_sha256=digest.hex() if task.parts else "",
+            part=part.number,
+            part_bytes=len(body),
+            part_sha256=digest.hex(),
         )
         for block, one in zip(part.blocks, built, strict=True)
     ]

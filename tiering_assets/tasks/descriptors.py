@@ -191,10 +191,8 @@ class BlockRow:
     messages: int | None = None  # these three are of READ_BACK, as message_facts.py has them
     publish_min_ms: int | None = None
     publish_max_ms: int | None = None
-    part: int | None = (
-        None  # that holds it, where the task has parts; bytes and SHA-256 of all that
-    )
-    part_bytes: int | None = None
+    part: int = 0  # of the upload that holds it; bytes and SHA-256 of all that part. Of COPY alone
+    part_bytes: int = 0
     part_sha256: str = ""
 
 

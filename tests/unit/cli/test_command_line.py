@@ -45,7 +45,7 @@ def test_the_nouns_and_verbs_are_those_promised():
 
 
 VERBS = {
-    "archive", "backlog", "check", "coverage", "delete", "down", "expiry", "give-up", "gone", "lift", "list",
+    "archive", "backlog", "check", "coverage", "cut", "delete", "down", "expiry", "give-up", "gone", "lift", "list",
     "load-overdue", "make", "message", "object", "off", "offload", "offload-status", "on", "pause", "plan", "post", "print", "prove",
     "prune", "read",
     "rebuild", "release", "resume", "run", "scan", "serve", "set", "settle", "show", "sql", "status", "sweep", "topic", "up",

@@ -30,6 +30,7 @@ NEEDS = {
     "ledger give-up": "1 --reason wrong",
     "ledger offload": "1",
     "ledger release": "1",
+    "stream give-up": "t/ns/orders --reason stuck",
     "orphan sweep": "",
     "scrub run": "",
     "tiering resume": "--all --reason done",

@@ -20,7 +20,7 @@ LEDGERS = {"--ids", "--topic", "--namespace"}
 # Commands about one thing, about the whole bucket, or about no ledger and no topic at all.
 ONE_THING = {
     "broker gone", "ledger give-up", "ledger show", "ledger why", "lineage coverage", "lineage message",
-    "lineage object", "lineage topic", "object scan", "object show", "object verify", "schema archive", "schema list", "schema show", "topic offload", "topic offload-status", "topic read",
+    "lineage object", "lineage topic", "object scan", "object show", "object verify", "schema archive", "schema list", "schema show", "stream cut", "stream give-up", "stream off", "stream on", "stream status", "topic offload", "topic offload-status", "topic read",
 }  # fmt: skip
 WHOLE = {
     "auto off", "auto on", "auto status", "broker list", "budget set", "budget show", "catalogue post",

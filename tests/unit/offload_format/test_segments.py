@@ -157,6 +157,33 @@ def test_what_is_wrong_with_an_index_is_said(said):
         decode_segment_index(DAMAGE[said]())
 
 
+def renumbered(by):
+    """Each block has another part number."""
+    index = bytearray(sound()[2])
+    for group, count in ((0, 2), (1, 2)):
+        for number in range(count):
+            at = block_at(index, group, number) + 8
+            pack_into(">i", index, at, int.from_bytes(index[at : at + 4]) + by)
+    return bytes(index)
+
+
+def test_parts_are_counted_from_one():
+    assert decode_segment_index(renumbered(0)).blocks
+    with pytest.raises(FormatError, match=r"first block .* expected an entry, 1, 0 or 4, found"):
+        decode_segment_index(renumbered(1))
+
+
+@pytest.mark.parametrize(("group", "said"), [(0, "first block"), (1, "first entry id at byte")])
+def test_no_entry_comes_before_the_first(group, said):
+    with pytest.raises(FormatError, match=said):
+        decode_segment_index(changed(block_at(sound()[2], group, 0), ">q", -1))
+
+
+def test_padding_before_the_first_block_is_four_bytes_or_none():
+    with pytest.raises(FormatError, match="first block"):
+        decode_segment_index(changed(block_at(sound()[2], 0, 0) + 12, ">q", 3))
+
+
 @pytest.mark.parametrize(
     ("at", "said"),
     [(0, "block magic"), (28, "ledger id"), (36, "reserved bytes"), (127, "reserved")],
@@ -198,6 +225,7 @@ def test_ledger_info_says_what_is_here():
         held_ledger_info(held, closed_at_ms=None)
     )
     assert (found.ledgerId, found.entries, found.size, found.timestamp) == (5, 20, 250, 0)
+    assert found.HasField("timestamp")
 
 
 def test_a_segment_that_cannot_be_is_not_planned(monkeypatch):
@@ -207,8 +235,9 @@ def test_a_segment_that_cannot_be_is_not_planned(monkeypatch):
     twice = [LedgerSlice(ledger_id=4, **one), LedgerSlice(ledger_id=4, **one)]
     with pytest.raises(IntegrityError, match=r"found \[4, 4\]"):
         plan_segment(twice, block_bytes_max=1024, cumulative_length=lambda *_: 5)
-    with pytest.raises(ValueError, match="impossible block size 144"):
-        planned(SOME, block_bytes_max=144)
+    for impossible in (144, 2**31):
+        with pytest.raises(ValueError, match=f"impossible block size {impossible}"):
+            planned(SOME, block_bytes_max=impossible)
     with pytest.raises(ValueError, match="impossible entries"):
         LedgerSlice(ledger_id=4, **one | {"first_entry_id": 1})
     less = LedgerSlice(ledger_id=4, **one | {"bytes_before": 6})

@@ -43,8 +43,8 @@ BLOCK_ROWS = st.builds(
     messages=st.none() | LONGS,
     publish_min_ms=st.none() | LONGS,
     publish_max_ms=st.none() | LONGS,
-    part=st.none() | LONGS,
-    part_bytes=st.none() | LONGS,
+    part=LONGS,
+    part_bytes=LONGS,
     part_sha256=st.text(),
 )
 

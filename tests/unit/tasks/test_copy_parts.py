@@ -165,3 +165,9 @@ def test_an_open_ledger_is_read_as_far_as_was_proven_and_no_further(segment, obj
                 run(task)
         else:
             assert [row.error for row in run(task)] == [""] * len(own)
+
+
+def test_what_a_broker_acknowledged_proves_as_far_as_it_says(segment):
+    source = replace(segment[0][0], open_end=OpenEnd(confirmed={"bk0": 3}, acknowledged=5))
+    bound = source.readable_to(source.metadata(b""))
+    assert (bound.entry_id, bound.by) == (5, BoundBy.BROKER)

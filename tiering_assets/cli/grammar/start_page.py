@@ -11,9 +11,10 @@ from typing import Any, Final
 from typer.core import TyperGroup
 
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Tier": ("ledger", "topic", "policy"),
+    "Tier": ("ledger", "topic", "stream", "policy"),
     "Prove": ("audit", "object", "scrub", "catalogue", "lineage", "schema"),
-    "Brake": ("hold", "tiering", "auto", "budget"),
+    "Brake": ("hold", "tiering"),
+    "Pace": ("auto", "budget"),
     "Clean up": ("orphan", "expired-copy", "gone-record"),
     "Operate": ("doctor", "metrics", "broker", "dagster", "config", "key", "completion"),
     "Try": ("demo", "stack"),

@@ -34,7 +34,7 @@ def held_ledger_info(held: LedgerSlice, *, closed_at_ms: int | None) -> bytes:
         ledgerId=held.ledger_id,
         entries=held.last_entry_id + 1,
         size=held.bytes_upto,
-        timestamp=closed_at_ms or 0,
+        timestamp=0 if closed_at_ms is None else closed_at_ms,
     )
     return info.SerializeToString(deterministic=True)
 
