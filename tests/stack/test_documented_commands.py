@@ -15,13 +15,14 @@ import pytest
 import typer
 
 from tests.support.documented import ROOT, documented, mentioned
-from tests.support.tiered_cluster import post_all, tiered_cluster
+from tests.support.tiered_cluster import ml_names, post_all, tiered_cluster
 from tiering_assets.batch.release_plan import make_plan, write_plan
 from tiering_assets.cli.main import app, run
 from tiering_assets.offload_format.keys import data_key
 from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.resources.devstack.traffic import TopicSpec
 from tiering_assets.resources.errors import LedgerNotFoundError, ObjectNotFoundError, RefusedError
+from tiering_assets.stream.switch import open_stream
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 
@@ -48,6 +49,7 @@ ENDS = {
     "lineage coverage": {0, 1},  # 1: other commands publish, and nobody posts meanwhile
     "schema show": {0, 1},  # 1: the topic has no schema
     "ledger give-up": {0, 10, 20, 21, 22, 27},
+    "stream give-up": {0, RefusedError.exit_code},  # no segment is stuck here
 }
 LIMITS = ("upload", "bookie-read", "requests", "topic-upload")
 
@@ -83,6 +85,8 @@ def scene(tmp_path_factory):
             cluster.fill(*(replace(spec, seed=seed) for spec in specs))
         first, second, *_rest = cluster.ledger_ids(specs[0], "sealed")
         cluster.offload([first, second])
+        [ml_name] = ml_names(specs[0])
+        open_stream(cluster.steps, ml_name, author="docs")
         post_all(cluster.steps)
         uid = cluster.context_uid(specs[0], first)
         (folder / "tiering.toml").write_text("[default]\noffloadTimeInMinutes = 60\n")
