@@ -35,7 +35,7 @@ static int has_instruction(void) { return (getauxval(AT_HWCAP) & (1 << 7)) != 0;
 #endif
 
 #define EXPORT __attribute__((visibility("default")))
-#define ABI 3
+#define ABI 4
 
 enum {
     LENGTH_BYTES = 4,
@@ -263,16 +263,24 @@ static int add_message(const uint8_t *entry, int64_t size, int64_t facts[3]) {
     return 1;
 }
 
-/* Payload bytes of a whole block: its header, `count` frames of entries `first` and on, padding to its end.
+/* Whether a block begins as V1's do, or, with a ledger, as those of streaming segments, which name it. */
+static int is_header(const uint8_t *block, int64_t size, int64_t first, int64_t ledger) {
+    int zeros_from = ledger < 0 ? 28 : 36;
+    if (get32(block) != (ledger < 0 ? 0xFBDBABCB : 0x26A66D32)) return 0;
+    if (get64(block + 4) != BLOCK_HEADER || get64(block + 12) != size || get64(block + 20) != first) return 0;
+    if (ledger >= 0 && get64(block + 28) != ledger) return 0;
+    for (int i = zeros_from; i < BLOCK_HEADER; i++)
+        if (block[i]) return 0;
+    return 1;
+}
+
+/* Payload bytes of a whole block: its header, `count` frames of entries `first` and on, padding to its end. `ledger` is
+ * that of a streaming segment's block, below 0 for V1's.
  * -1 unless each byte is as it must be. Otherwise facts: messages, least and greatest publish time; messages are -1
  * where an entry is none of Pulsar's, and the least is above the greatest where there is no time. */
-EXPORT int64_t core_walk(const uint8_t *block, int64_t size, int64_t first, int64_t count, int64_t facts[3]) {
-    if (size < BLOCK_HEADER || count < 1) return -1;
-    if (get32(block) != 0xFBDBABCB || get64(block + 4) != BLOCK_HEADER || get64(block + 12) != size ||
-        get64(block + 20) != first)
-        return -1;
-    for (int i = 28; i < BLOCK_HEADER; i++)
-        if (block[i]) return -1;
+EXPORT int64_t core_walk(
+    const uint8_t *block, int64_t size, int64_t first, int64_t count, int64_t ledger, int64_t facts[3]) {
+    if (size < BLOCK_HEADER || count < 1 || !is_header(block, size, first, ledger)) return -1;
     int64_t at = BLOCK_HEADER, found[3] = {0, INT64_MAX, -1};
     int are_messages = 1;
     for (int64_t i = 0; i < count; i++) {

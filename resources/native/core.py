@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Final, NamedTuple
 
-ABI: Final = 3  # core.c's
+ABI: Final = 4  # core.c's
 KEYS: Final = 512
 """Slots of keys: those of fields below 64."""
 
@@ -22,7 +22,7 @@ _FUNCTIONS: Final = {
     "core_find": (_COUNT, (_BYTES, _COUNT, _COUNT, _OUT)),
     "core_verify": (_COUNT, (_BYTES, _COUNT, _COUNT, _COUNT, _COUNT, _OUT)),
     "core_frame": (_COUNT, (_BYTES, _COUNT, _COUNT, _COUNT, _OUT, _COUNT)),
-    "core_walk": (_COUNT, (_BYTES, _COUNT, _COUNT, _COUNT, _OUT)),
+    "core_walk": (_COUNT, (_BYTES, _COUNT, _COUNT, _COUNT, _COUNT, _OUT)),
     "core_frames": (_COUNT, (_BYTES, _COUNT, _COUNT, _COUNT, _OUT)),
     "core_fields": (_COUNT, (_BYTES, _COUNT, _COUNT, *(_BYTES,) * 3, _OUT, _OUT)),
     "core_singles": (_COUNT, (_BYTES, _COUNT, _COUNT, *(_BYTES,) * 3, *(_OUT,) * 4)),
@@ -131,13 +131,23 @@ class Core:
         )
         return None if written < 0 else written
 
-    def walk(self, block: memoryview, *, first_entry_id: int, count: int) -> Walked | None:
-        """Look at a whole block; None unless each byte is as it must be."""
+    def walk(
+        self, block: memoryview, *, first_entry_id: int, count: int, ledger_id: int | None = None
+    ) -> Walked | None:
+        """Look at a whole block; None unless each byte is as it must be.
+
+        With `ledger_id` it is one of a streaming segment, which has that in its header.
+        """
         if not _is_taken(block):
             return None
         facts = (ctypes.c_int64 * 3)()
         payload_bytes: int = self._library.core_walk(
-            _address(block), len(block), first_entry_id, count, facts
+            _address(block),
+            len(block),
+            first_entry_id,
+            count,
+            -1 if ledger_id is None else ledger_id,
+            facts,
         )
         if payload_bytes < 0:
             return None

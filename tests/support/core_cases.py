@@ -21,7 +21,9 @@ from tests.support.message_cases import MessageCases
 from tests.support.pulsar_entries import any_entry
 from tiering_assets.offload_format.decoder import BlockWalker
 from tiering_assets.offload_format.encoder import BlockEncoder
+from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.offload_format.message_facts import MessageCount
+from tiering_assets.offload_format.segments.block import SegmentBlock
 from tiering_assets.resources.bookkeeper.batch_body import find_records, verify_records
 from tiering_assets.resources.bookkeeper.ledger import DigestType
 from tiering_assets.resources.bookkeeper.stored_entry import EntryCodec
@@ -139,7 +141,8 @@ class Cases:
         sizes = [len(one) for one in entries]
         [plan] = plan_layout_from_sizes(sizes, block_bytes_max=1 << 20)
         encoder = BlockEncoder(plan.block_length + source.choice((0, 0, 1, 4, 5, 4000)))
-        encoder.begin(plan)
+        ledger_id = source.choice((None, 0, 7, 2**62 + 1))
+        encoder.begin(plan if ledger_id is None else _of_segment(plan, ledger_id))
         encoder.add_many(0, entries)
         body = _padded(source, encoder.finish())
         if whole:
@@ -151,7 +154,10 @@ class Cases:
             return
         block = self._memory.hold(body, at_the_end=source.random() < 0.5)
         wanted: Walked | None = None
-        walker = BlockWalker(block_length=len(block), first_entry_id=0, entries_expected=count)
+        asked = source.choice((ledger_id, ledger_id, ledger_id, None, 8))
+        walker = BlockWalker(
+            block_length=len(block), first_entry_id=0, entries_expected=count, ledger_id=asked
+        )
         with suppress(FormatError):
             found, messages = 0, MessageCount()
             for _id, payload in walker.feed(block):
@@ -160,7 +166,7 @@ class Cases:
             walker.finish()
             facts = messages.facts()
             wanted = Walked(found, facts.messages, facts.publish_min_ms, facts.publish_max_ms)
-        walked = self._core.walk(block, first_entry_id=0, count=count)
+        walked = self._core.walk(block, first_entry_id=0, count=count, ledger_id=asked)
         assert walked == wanted, (walked, wanted)
 
     def _entries(self, source: random.Random) -> list[bytes]:
@@ -171,6 +177,19 @@ class Cases:
             any_entry(source, source.randbytes(source.choice(SIZES)))
             for _ in range(source.choice((1, 1, 2, 5)))
         ]
+
+
+def _of_segment(plan: BlockPlan, ledger_id: int) -> SegmentBlock:
+    """The same block with the header of a streaming segment's."""
+    return SegmentBlock(
+        ledger_id=ledger_id,
+        part_number=plan.part_number,
+        first_entry_id=plan.first_entry_id,
+        last_entry_id=plan.last_entry_id,
+        offset=plan.offset,
+        block_length=plan.block_length,
+        payload_bytes=plan.payload_bytes,
+    )
 
 
 def batch(source: random.Random, first: int) -> bytearray:

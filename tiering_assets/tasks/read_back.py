@@ -16,7 +16,6 @@ from hashlib import sha256
 from tiering_assets.offload_format.block import FRAME_BYTES, HEADER_BYTES
 from tiering_assets.offload_format.decoder import BlockWalker
 from tiering_assets.offload_format.digests import EntriesDigest, FramesDigest, digest_of
-from tiering_assets.offload_format.layout import BlockPlan
 from tiering_assets.offload_format.message_facts import MessageCount, MessageFacts
 from tiering_assets.offload_format.segments.block import SegmentBlock
 from tiering_assets.resources.garbage import no_collection
@@ -56,8 +55,11 @@ def _decoded(
     """
     digest = digest_of(task.digest, block.header())
     facts: MessageFacts | None = None
-    if core is not None and isinstance(block, BlockPlan):
-        walked = core.walk(whole, first_entry_id=block.first_entry_id, count=block.entries)
+    ledger_id = block.ledger_id if isinstance(block, SegmentBlock) else None
+    if core is not None:
+        walked = core.walk(
+            whole, first_entry_id=block.first_entry_id, count=block.entries, ledger_id=ledger_id
+        )
         if walked is not None:
             payload_bytes, messages, earliest, latest = walked
             facts = MessageFacts(messages=messages, publish_min_ms=earliest, publish_max_ms=latest)
@@ -72,7 +74,7 @@ def _decoded(
         first_entry_id=block.first_entry_id,
         entries_expected=block.entries,
         offset=block.offset,
-        ledger_id=block.ledger_id if isinstance(block, SegmentBlock) else None,
+        ledger_id=ledger_id,
     )
     count = MessageCount()
     for entry_id, payload in walker.feed(whole):

@@ -54,7 +54,15 @@ WRONG = {
         "if (payload > room - to) return -1;",
     ),
     "the order of frames is not compared": (" || get64(block + at + 4) != first + i", ""),
-    "bytes of a header are not compared": ("if (block[i]) return -1;", ";"),
+    "bytes of a header are not compared": ("if (block[i]) return 0;", ";"),
+    "a block of another ledger is taken": (
+        "if (ledger >= 0 && get64(block + 28) != ledger) return 0;",
+        ";",
+    ),
+    "either kind of block is taken for the other": (
+        "if (get32(block) != (ledger < 0 ? 0xFBDBABCB : 0x26A66D32)) return 0;",
+        ";",
+    ),
     "the end of padding is not compared": ("if (block[at] != pattern[i]) return -1;", ";"),
     "a varint may go on behind its metadata": (
         "shift < 70 && p < end; shift",
