@@ -163,7 +163,7 @@ class TerminalFleet(TrimmedCluster):
                 patch.object(Session, "stack", opened),
                 patch("tiering_assets.resources.object_store.s3.S3ObjectStore", bucket),
                 patch("tiering_assets.audit.audit.S3ObjectStore", bucket),
-                patch("tiering_assets.audit.object_scan.open_stack", opened),
+                patch("tiering_assets.audit.scan.object_scan.open_stack", opened),
                 patch("tiering_assets.doctor.doctor.S3ObjectStore", bucket),
                 patch("tiering_assets.doctor.doctor.ZooKeeperStore", away),
                 patch("tiering_assets.doctor.bucket.datetime", Clock),

@@ -104,9 +104,10 @@ PURE = {
     "schema_storage topic",
     "tiering_assets.resources._proto": "BookKeeperDataFormats_pb2 MLDataFormats_pb2 SchemaFormats_pb2",
     "tiering_assets.audit": "attempt_sight audit_findings audit_sights chain_audit day_book_audit "
-    "object_audit object_damage record_audit topic_figures",
+    "object_audit record_audit topic_figures",
     "tiering_assets.audit.report": "contradictions differences facts facts_text html_page "
     "markdown_page page page_parts report_file seal",
+    "tiering_assets.audit.scan": "object_damage",
     "tiering_assets.automation": "resting standing stuck_rules",
     "tiering_assets.batch": "backfill_rules offload_estimate_rules offload_prefix_rules "
     "offload_status_rules request_count",

@@ -9,7 +9,7 @@ import pytest
 from tests.support.golden_objects import golden_ledgers
 from tests.support.sim_clients import Process
 from tests.support.sim_world import World
-from tiering_assets.audit.object_scan import ScanCounts, scan_objects
+from tiering_assets.audit.scan.object_scan import ScanCounts, scan_objects
 from tiering_assets.offload_format.keys import (
     FORMAT_VERSION,
     FORMAT_VERSION_KEY,

@@ -13,7 +13,7 @@ from tiering_assets.cli.shared.output import human_bytes, print_document, print_
 from tiering_assets.cli.shared.session import Session
 
 if TYPE_CHECKING:
-    from tiering_assets.audit.object_scan import DamagedAttempt, ScanCounts
+    from tiering_assets.audit.scan.object_scan import DamagedAttempt, ScanCounts
 
 
 @command(
@@ -49,7 +49,7 @@ def scan(
     metadata.store it is unknown whether bookie copies live. Ends with 1 if anything is damaged or
     unread.
     """
-    from tiering_assets.audit.object_scan import ScanCounts, open_bucket, scan_objects
+    from tiering_assets.audit.scan.object_scan import ScanCounts, open_bucket, scan_objects
 
     session.flags = session.flags | {"store.bucket": bucket}
     counts, found = ScanCounts(), []

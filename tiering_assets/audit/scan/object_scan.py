@@ -1,6 +1,6 @@
 """Find every damaged object of the bucket, whoever wrote it. Reads only, and needs no cluster.
 
-Owns: what is damaged is decided by object_check and entry_loss, and named by audit/object_damage;
+Owns: what is damaged is decided by object_check and entry_loss, and named by object_damage;
 here the bucket is walked, one pair at a time in key order, so memory is bounded by the largest
 object's blocks. The cluster is asked only about what is damaged: whether BookKeeper still has the
 ledger, and whether a topic reads the object. Where it cannot be asked the answer is unknown.
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, cast
 
 from tiering_assets.audit.audit import find_instance
-from tiering_assets.audit.object_damage import (
+from tiering_assets.audit.scan.object_damage import (
     BookieCopy,
     DamageKind,
     Readers,
