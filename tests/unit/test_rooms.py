@@ -108,6 +108,7 @@ PURE = {
     "tiering_assets.audit.report": "contradictions differences facts facts_text html_page "
     "markdown_page page page_parts report_file seal",
     "tiering_assets.audit.scan": "object_damage",
+    "tiering_assets.audit.streams": "certified links segment_judge stream_faults stream_place tiling",
     "tiering_assets.automation": "resting standing stuck_rules",
     "tiering_assets.batch": "backfill_rules offload_estimate_rules offload_prefix_rules "
     "offload_status_rules request_count",

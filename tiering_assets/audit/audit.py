@@ -2,8 +2,8 @@
 only.
 
 Owns: what cannot be read is a finding, and the audit goes on; only a bucket that cannot be listed
-stops it. Memory is bounded by the keys, by what the day book names, one attempt's records and one
-range of a data object.
+stops it. Memory is bounded by the keys, by what the day book names, one attempt's or segment's
+records and one range of a data object.
 
 The order is the contract: pages of the day book are read first, as a record is written before the
 page that names it. Records are listed before they are read and objects looked at last, so that
@@ -31,6 +31,7 @@ from tiering_assets.audit.chain_audit import AttemptHistory, judge_history, judg
 from tiering_assets.audit.deep_reader import ObjectReader
 from tiering_assets.audit.record_audit import FOLDERS, ReadRecord, parse_place
 from tiering_assets.audit.record_reader import RecordReader
+from tiering_assets.audit.stream_audit import StreamAudit
 from tiering_assets.audit.topic_figures import figures_by_topic
 from tiering_assets.ground.signing import load_public_keys
 from tiering_assets.records import keys
@@ -154,6 +155,7 @@ class _Run:
             skew=skew,
             narrate=self._narrate_progress,
         )
+        self._streams = StreamAudit(self._records, self._reader, self._report, self._keys)
         self._list, self._read = self._records.listed, self._records.read
         self._published: dict[tuple[int, UUID], list[tuple[ReadRecord, PublishedLedger]]] = {}
         self._topics: set[str] = set()
@@ -253,6 +255,8 @@ class _Run:
             report.findings += judge_ledger(certificates)
             report.ledgers += 1
             self._narrate_progress(f"{number} of {len(found)} ledgers")
+        if whole:
+            self._streams.judge_all()
         report.findings += self._records.missed(self._forgotten.keys())
         report.topics = figures_by_topic(
             self._sights.attempts,

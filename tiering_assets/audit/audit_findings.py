@@ -66,10 +66,11 @@ class AuditFinding:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """The attempt that findings are about; makes them."""
+    """The attempt that findings are about; makes them. `of` names a segment of a stream instead."""
 
     ledger_id: int | None
     uid: UUID | None
+    of: str = ""
 
     def finding(
         self,
@@ -87,7 +88,7 @@ class About:
             ledger_id=self.ledger_id,
             uid=self.uid,
             key=key,
-            what=what,
+            what=f"{self.of}: {what}" if self.of else what,
             expected=str(expected),
             found=str(found),
             block=block,
@@ -101,6 +102,7 @@ class AuditReport:
 
     `forgotten` are attempts of ledgers that are gone, by a recorded plan: they are not judged.
     `removed` are those whose ledgers are on record as gone: their objects may be missing.
+    `segments` are those of streams; `records` counts their `stream_records`, too.
     `recorded` are copies that are on record as damaged by now. `topics` counts it all by topic, and
     `sights` has what the counts are of.
     """
@@ -114,6 +116,8 @@ class AuditReport:
     removed: int = 0
     records: int = 0
     objects: int = 0
+    segments: int = 0
+    stream_records: int = 0
     bytes_read: int = 0
     seconds: float = 0.0
     recorded: int = 0

@@ -16,6 +16,12 @@ from typing import Any, Final
 from uuid import UUID
 
 from tiering_assets.audit.audit_findings import About, AuditFinding, FindingKind
+from tiering_assets.audit.streams.stream_place import (
+    StreamPlace,
+    parse_stream_key,
+    said_by,
+    segment_name,
+)
 from tiering_assets.records.bucket_models import DayBookPage
 from tiering_assets.records.codec import decode_record, encode_record, schemas_of
 from tiering_assets.records.keys import page_number, topic_hash
@@ -31,6 +37,15 @@ from tiering_assets.records.models import (
     ReleaseIntent,
 )
 from tiering_assets.records.signature import DIGEST, record_digest
+from tiering_assets.records.stream_models import (
+    SegmentAssigned,
+    SegmentAttempt,
+    SegmentFailed,
+    SegmentGivenUp,
+    SegmentOffloaded,
+    StreamClosed,
+    StreamOpened,
+)
 from tiering_assets.records.sweep_models import ForgetPlan, Removal
 from tiering_assets.resources.errors import FormatError
 from tiering_assets.resources.object_store.records import decode_record as decode_bytes
@@ -52,8 +67,8 @@ _FOLDERS: Final[Mapping[tuple[str, bool], type[Record]]] = {
     ("removals", False): Removal,
 }
 FOLDERS: Final = (*dict.fromkeys(folder for folder, _intent in _FOLDERS), "publications")
-"""The chain's records. Of others an audit judges failures, forget plans and pages of the day book,
-and not claims, holds, and so on."""
+"""The chain's records. Of others an audit judges failures, forget plans, pages of the day book and
+streams, and not claims, holds, and so on."""
 
 _TIMES: Final[Mapping[type[Record], Callable[[Any], datetime]]] = {
     Attempt: lambda record: record.started_at,
@@ -67,6 +82,13 @@ _TIMES: Final[Mapping[type[Record], Callable[[Any], datetime]]] = {
     ForgetPlan: lambda record: record.planned_at,
     LedgerFailure: lambda record: record.last_at,
     DayBookPage: lambda record: record.written_at,
+    StreamOpened: lambda record: record.opened_at,
+    StreamClosed: lambda record: record.closed_at,
+    SegmentAssigned: lambda record: record.assigned_at,
+    SegmentAttempt: lambda record: record.started_at,
+    SegmentFailed: lambda record: record.failed_at,
+    SegmentOffloaded: lambda record: record.offloaded_at,
+    SegmentGivenUp: lambda record: record.given_up_at,
 }
 
 
@@ -74,7 +96,7 @@ _TIMES: Final[Mapping[type[Record], Callable[[Any], datetime]]] = {
 class KeyMeaning:
     """What a key says; `topic` is a publication's topic hash, `digest` the one of a plan.
 
-    `page` is the number of a page of the day book.
+    `page` is the number of a page of the day book, `stream` the place of a record of a stream.
     """
 
     record_type: type[Record]
@@ -82,6 +104,12 @@ class KeyMeaning:
     topic: str | None = None
     digest: str | None = None
     page: int | None = None
+    stream: StreamPlace | None = None
+
+    @property
+    def record_types(self) -> tuple[type[Record], ...]:
+        """What may lie there: more than one where a stream goes on or ends."""
+        return (self.record_type,) if self.stream is None else self.stream.record_types
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +137,10 @@ def parse_place(key: str) -> KeyMeaning | None:
         return KeyMeaning(ForgetPlan, About(None, None), digest=match[1])
     if _OF_PAGE.fullmatch(key) is not None:
         return KeyMeaning(DayBookPage, About(None, None), page=page_number(key))
+    stream = parse_stream_key(key)
+    if stream is not None:
+        about = About(None, None, segment_name(stream.stream, stream.number))
+        return KeyMeaning(stream.record_types[0], about, stream=stream)
     match = _OF_TOPIC.fullmatch(key)
     return None if match is None else KeyMeaning(Publication, About(None, None), match[1])
 
@@ -139,11 +171,13 @@ def judge_record(
             FindingKind.RECORD_DAMAGED, key, "bytes", "canonical", "other spelling"
         )
         return None, [said]
-    if found["schema"] not in schemas_of(place.record_type):
+    known = (one for one in place.record_types if found["schema"] in schemas_of(one))
+    record_type = next(known, None)
+    if record_type is None:
         schema = str(found["schema"])[:80]
         return None, [about.finding(FindingKind.SCHEMA_UNKNOWN, key, "schema", kind, schema)]
     try:
-        record = decode_record(place.record_type, found, key=key)
+        record = decode_record(record_type, found, key=key)
     except FormatError as error:
         return None, [about.finding(FindingKind.RECORD_DAMAGED, key, "fields", kind, error)]
     strayed = _strayed(place, key, record)
@@ -156,7 +190,7 @@ def judge_record(
         sha256=sha256(body).hexdigest(),
         stored_at=stored_at,
     )
-    at = _TIMES[place.record_type](record)
+    at = _TIMES[record_type](record)
     if at > stored_at + skew:
         return read, [
             about.finding(
@@ -177,6 +211,8 @@ def _strayed(place: KeyMeaning, key: str, record: Any) -> AuditFinding | None:
         expected, found = place.topic, topic_hash(record.ml_name)
     elif place.page is not None:
         expected, found = f"page {place.page}", f"page {record.number}"
+    elif place.stream is not None:
+        expected, found = place.stream.meant, said_by(record, place.stream)
     elif place.about.uid is None:
         expected, found = f"ledger {place.about.ledger_id}", f"ledger {record.ledger_id}"
     else:

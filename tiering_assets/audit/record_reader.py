@@ -27,7 +27,11 @@ from tiering_assets.resources.errors import ObjectStoreError
 from tiering_assets.resources.object_store.records import RECORD_BYTES_MAX
 from tiering_assets.resources.object_store.store import ObjectStore, ObjectSummary
 
-_READ: Final = (*(f"{folder}/" for folder in FOLDERS), keys.FORGET_PLANS)  # all of them
+_READ: Final = (  # all of them
+    *(f"{folder}/" for folder in FOLDERS),
+    keys.FORGET_PLANS,
+    keys.STREAMS,
+)
 
 
 class RecordReader:
@@ -75,6 +79,13 @@ class RecordReader:
         for _page in self._pages():
             pass
         found[before:] = [one for one in found[before:] if one.kind is FindingKind.UNREADABLE]
+
+    def is_there(self, key: str) -> bool:
+        """Whether a record that was not listed came meanwhile. False where the store is silent."""
+        try:
+            return self._objects.head(self._prefix + key) is not None
+        except ObjectStoreError:
+            return False
 
     def read(self, summary: ObjectSummary) -> ReadRecord | None:
         read = self._read(summary)

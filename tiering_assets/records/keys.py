@@ -311,7 +311,7 @@ OPENED = "opened.json"
 LINK = ".link.json"
 OFFLOADED = ".offloaded.json"
 GIVEN_UP = ".given-up.json"
-_ATTEMPTS, _FAILED = ".attempts/", ".failed/"
+ATTEMPTS, _FAILED = ".attempts/", ".failed/"
 _NUMBER_MAX, _WHICH_MAX = 10**10 - 1, 10**4 - 1
 
 
@@ -340,7 +340,12 @@ def stream_opened(ml_name: str, stream: str) -> str:
 
 def of_segment(ml_name: str, stream: str, number: int) -> str:
     """What the keys of everything about one segment begin with."""
-    return f"{of_stream(ml_name, stream)}{_NUMBER_MAX - number:010d}"
+    return segment_within(of_stream(ml_name, stream), number)
+
+
+def segment_within(stream_prefix: str, number: int) -> str:
+    """The same where the stream is known by what its keys begin with."""
+    return f"{stream_prefix}{_NUMBER_MAX - number:010d}"
 
 
 def stream_link(ml_name: str, stream: str, number: int) -> str:
@@ -357,7 +362,7 @@ def segment_given_up(ml_name: str, stream: str, number: int) -> str:
 
 
 def segment_attempt(ml_name: str, stream: str, number: int, uid: UUID) -> str:
-    return f"{of_segment(ml_name, stream, number)}{_ATTEMPTS}{uid}.json"
+    return f"{of_segment(ml_name, stream, number)}{ATTEMPTS}{uid}.json"
 
 
 def segment_failed(ml_name: str, stream: str, number: int, uid: UUID) -> str:
@@ -378,7 +383,7 @@ def segment_number(rest: str) -> int | None:
 
 def attempts_in(rests: Iterable[str]) -> Iterator[UUID]:
     """The attempts that keys of a segment are of, by their rests within the stream."""
-    return _uids(rests, _ATTEMPTS)
+    return _uids(rests, ATTEMPTS)
 
 
 def failed_in(rests: Iterable[str]) -> Iterator[UUID]:

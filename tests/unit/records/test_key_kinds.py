@@ -36,6 +36,7 @@ NO_RECORDS_KEY = {
     "of_segment",
     "of_stream",
     "segment_number",
+    "segment_within",
     "stream_and_rest",
     "stream_name",
     "streams_of",

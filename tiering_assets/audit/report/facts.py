@@ -73,7 +73,8 @@ class AttemptFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFacts:
-    """`other_records` are failures, forget plans and pages of the day book.
+    """`other_records` are failures, forget plans and pages of the day book. Of streams it has the
+    findings alone.
 
     `other_ledgers` have no attempt here.
 
@@ -116,7 +117,7 @@ def facts_of(
         in_flight_s=in_flight_s,
         public_keys=sights.key_ids,
         forgotten=report.forgotten,
-        other_records=report.records - own,
+        other_records=report.records - own - report.stream_records,
         other_ledgers=report.ledgers - len({one.ledger_id for one in lines}),
         publications=tuple(
             PublicationFact(key=one.key, sha256=one.sha256, topic=one.topic) for one in published

@@ -181,6 +181,7 @@ def _print(report: AuditReport) -> None:
     gone = f", {report.forgotten} forgotten" if report.forgotten else ""
     gone += f", {report.removed} of ledgers that are gone" if report.removed else ""
     said = f"{len(report.findings)} findings" if report.findings else "ok"
+    gone += f", {report.segments} segments" if report.segments else ""
     print_line(
         f"instance {report.instance}: {report.ledgers} ledgers, {report.attempts} attempts{gone}, "
         f"{report.records} records, {report.objects} objects{read}: {said}"
