@@ -24,7 +24,9 @@ import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import Any
+from urllib.parse import unquote
 
 KINDS = (
     "record_damaged",
@@ -48,6 +50,8 @@ KINDS = (
     "chain_missing",
     "unreadable",
 )
+SEGMENT_INDEX_MAGIC = 0x3D1FB0BC
+SEGMENT_BLOCK_MAGIC = 0x26A66D32
 RECORD_BYTES_MAX = 4 * 1024 * 1024
 RANGE_BYTES = 8 * 1024 * 1024
 SHARE_MAX = 0.1  # of all attempts, whose ledgers may have gone from their topics at once
@@ -106,6 +110,31 @@ SUITE = {"name": str, "digest": str, "success": bool, "evaluated": int, "success
 WRITER = {"tool_version": str, "host": str, "run_id": str}
 ENTRY = {"ledger_id": int, "uid": str, "certificate_sha256": str, "previous": str}
 OF_ATTEMPT = {"uid": str, "ml_name": str, "writer": WRITER}
+PLACE = {
+    "ledger_id": int,
+    "first_entry_id": int,
+    "last_entry_id": int,
+    "bytes_before": int,
+    "bytes_upto": int,
+}
+RANGE = {**PLACE, "bound_by": str, "bound_entry_id": int, "metadata_version": int}
+SKIPPED = {
+    "from_ledger_id": int,
+    "from_entry_id": int,
+    "to_ledger_id": int,
+    "to_entry_id": int,
+    "reason": str,
+}
+HELD = {**PLACE, "info_hex": str, "blocks": [BLOCK]}
+OF_STREAM = {"ml_name": str, "stream": str, "writer": WRITER}
+OF_SEGMENT = {**OF_STREAM, "number": int, "ledger_ids": [int], "previous": str}
+WORDS = {  # what a field of a stream's record may say
+    "begins": ("open-ledger",),
+    "trigger": ("size", "time", "manual"),
+    "stage": ("copy", "verify"),
+    "block_digest": ("entries", "frames"),
+}
+PROOFS = ("closed", "newest ensemble", "last add confirmed", "broker")
 VERSIONS = {"certificate": 2}  # all others have one; older versions are read
 FIELDS: dict[str, dict[str, Any]] = {
     "attempt": {
@@ -222,6 +251,77 @@ FIELDS: dict[str, dict[str, Any]] = {
         "for_run?": str,
         "failed?": bool,
     },
+    "stream-opened": {
+        **OF_STREAM,
+        "ml_czxid": int,
+        "first_ledger_id": int,
+        "first_entry_id": int,
+        "begins": str,
+        "author": str,
+        "opened_at": datetime,
+    },
+    "stream-closed": {
+        **OF_STREAM,
+        "segments": int,
+        "reason": str,
+        "author": str,
+        "closed_at": datetime,
+        "previous": str,
+    },
+    "segment-assigned": {
+        **OF_STREAM,
+        "ml_czxid": int,
+        "number": int,
+        "ranges": [RANGE],
+        "trigger": str,
+        "assigned_at": datetime,
+        "previous": str,
+        "skipped?": SKIPPED,
+    },
+    "segment-attempt": {
+        **OF_SEGMENT,
+        "uid": str,
+        "bucket": str,
+        "data_key": str,
+        "index_key": str,
+        "block_bytes": int,
+        "blocks": int,
+        "object_bytes": int,
+        "started_at": datetime,
+    },
+    "segment-failed": {
+        **OF_SEGMENT,
+        "uid": str,
+        "stage": str,
+        "error": str,
+        "error_class": str,
+        "failed_at": datetime,
+    },
+    "segment-offloaded": {
+        **OF_STREAM,
+        "ml_czxid": int,
+        "number": int,
+        "uid": str,
+        "bucket": str,
+        "entries": int,
+        "payload_bytes": int,
+        "data": OBJECT,
+        "index": OBJECT,
+        "ledgers": [HELD],
+        "suites": [SUITE],
+        "offloaded_at": datetime,
+        "seconds": float,
+        "assigned_sha256": str,
+        "previous": str,
+        "block_digest": str,
+        "signature?": {"key_id": str, "value": str},
+    },
+    "segment-given-up": {
+        **OF_SEGMENT,
+        "reason": str,
+        "author": str,
+        "given_up_at": datetime,
+    },
 }
 TIME_OF = {
     "attempt": "started_at",
@@ -235,6 +335,13 @@ TIME_OF = {
     "forget-plan": "planned_at",
     "failure": "last_at",
     "page": "written_at",
+    "stream-opened": "opened_at",
+    "stream-closed": "closed_at",
+    "segment-assigned": "assigned_at",
+    "segment-attempt": "started_at",
+    "segment-failed": "failed_at",
+    "segment-offloaded": "offloaded_at",
+    "segment-given-up": "given_up_at",
 }
 FOLDER_OF = {
     "attempts": "attempt",
@@ -311,6 +418,9 @@ def place_of(key: str) -> tuple[str, int | None, str | None] | None:
     key.
     """
     parts = key.split("/")
+    if parts[0] == "streams":
+        where = stream_place(key)
+        return None if where is None else (where["kinds"][0], None, None)
     if len(parts) == 2 and re.match(r"^forget-plans/[0-9a-f]{64}\.json$", key):
         return "forget-plan", None, None
     if re.fullmatch(r"failures/(0|[1-9][0-9]{0,18})\.json", key):
@@ -330,6 +440,51 @@ def place_of(key: str) -> tuple[str, int | None, str | None] | None:
     if match[2]:
         return ("release-intent", int(middle), match[1]) if kind == "release" else None
     return kind, int(middle), match[1]
+
+
+STREAM_KEY = re.compile(
+    r"streams/([0-9a-f]{32})/([0-9]{19}\.[0-9]{4})/(?:opened|([0-9]{10})\."
+    r"(?:(link|offloaded|given-up)|(attempts|failed)/"
+    r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})))\.json"
+)
+STREAM_KINDS = {
+    "link": ("segment-assigned", "stream-closed"),
+    "offloaded": ("segment-offloaded",),
+    "given-up": ("segment-given-up",),
+    "attempts": ("segment-attempt",),
+    "failed": ("segment-failed",),
+}
+SEGMENTS_MAX = 10**10 - 1
+
+
+def stream_place(key: str) -> dict[str, Any] | None:
+    """What a key below `streams/` says: topic's hash, stream, number of the segment, attempt."""
+    match = STREAM_KEY.fullmatch(key)
+    if match is None:
+        return None
+    topic, stream, digits, beside, folder, attempt = match.groups()
+    return {
+        "topic": topic,
+        "stream": stream,
+        "number": None if digits is None else SEGMENTS_MAX - int(digits),
+        "attempt": attempt,
+        "kinds": STREAM_KINDS.get(beside or folder, ("stream-opened",)),
+    }
+
+
+def segment_key(stream: str, number: int, rest: str) -> str:
+    """`stream` is `streams/<topic hash>/<stream>`. Keys count down: the newest is listed first."""
+    return f"{stream}/{SEGMENTS_MAX - number:010d}{rest}"
+
+
+def of_stream(key: str, topic: str = "") -> str:
+    """What findings say of a record of a stream before anything else."""
+    where = stream_place(key)
+    if where is None:
+        return ""
+    whose = f"stream {where['stream']}" + (f" of {topic}" if topic else "")
+    number = where["number"]
+    return f"{whose}: " if number is None else f"segment {number} of {whose}: "
 
 
 def page_number(key: str) -> int:
@@ -392,7 +547,8 @@ def check_record(
     kind, ledger, attempt = place
 
     def bad(problem: str, what: str, expected: object, found: object) -> tuple[None, list[Finding]]:
-        return None, [finding(problem, ledger, attempt, key, what, expected, found)]
+        said = of_stream(key) + what
+        return None, [finding(problem, ledger, attempt, key, said, expected, found)]
 
     try:
         record = json.loads(body.decode("utf-8"))
@@ -406,6 +562,10 @@ def check_record(
         return bad("record_damaged", "digest", digest, record.get("digest"))
     if again != body:
         return bad("record_damaged", "bytes", "canonical", "other spelling")
+    where = stream_place(key)
+    for other in () if where is None else where["kinds"]:
+        if record["schema"] == f"tierkeeper/{other}/1":
+            kind = other
     newest = f"tierkeeper/{kind}/{VERSIONS.get(kind, 1)}"
     if record["schema"] not in (newest, f"tierkeeper/{kind}/1"):
         return bad("schema_unknown", "schema", newest, record["schema"])
@@ -419,6 +579,8 @@ def check_record(
         problem = "page.phase: none of open, close, gone, proof"
     if problem is None and kind == "page" and record["number"] < 1:
         problem = "page.number: pages are counted from 1"
+    if problem is None and where is not None:
+        problem = stream_problem(kind, record)
     if problem:
         return bad("record_damaged", "fields", kind, problem)
     if kind == "publication":
@@ -428,6 +590,8 @@ def check_record(
         expected, found = key.split("/")[1], f"{digest}.json"
     elif kind == "page":
         expected, found = page_number(key), record["number"]
+    elif where is not None:
+        expected, found = meant_by(where), said_of(kind, record, where)
     elif kind == "failure":
         expected, found = ledger, record["ledger_id"]
     else:
@@ -437,11 +601,45 @@ def check_record(
         return bad("record_misplaced", "names", expected, found)
     record["_sha256"] = hashlib.sha256(body).hexdigest()
     record["_key"], record["_stored_at"], record["_body"] = key, stored_at, body
+    record["_kind"] = kind
     at = moment(record[TIME_OF[kind]])
     if at > stored_at + skew:
-        late = finding("record_in_future", ledger, attempt, key, "time", stored_at, at)
+        what = of_stream(key) + "time"
+        late = finding("record_in_future", ledger, attempt, key, what, stored_at, at)
         return record, [late]
     return record, []
+
+
+def stream_problem(kind: str, record: Record) -> str | None:
+    """What a field of a stream's record says and must not."""
+    for name, words in WORDS.items():
+        if name in FIELDS[kind] and record[name] not in words:
+            return f"{kind}.{name}: none of {', '.join(words)}"
+    for one in record["ranges"] if kind == "segment-assigned" else ():
+        if one["bound_by"] not in PROOFS:
+            return f"{kind}.ranges.bound_by: none of {', '.join(PROOFS)}"
+    if "number" in FIELDS[kind] and record["number"] < 1:
+        return f"{kind}.number: segments are counted from 1"
+    if "uid" in FIELDS[kind] and SUFFIX.match(f"{record['uid']}.json") is None:
+        return f"{kind}.uid: not a UUID"
+    return None
+
+
+def meant_by(where: dict[str, Any]) -> tuple[object, ...]:
+    """What a record below `streams/` must say by its key."""
+    made = int(where["stream"].split(".")[0])
+    return where["topic"], where["stream"], made, where["number"], where["attempt"]
+
+
+def said_of(kind: str, record: Record, where: dict[str, Any]) -> tuple[object, ...]:
+    number = record["segments"] + 1 if kind == "stream-closed" else record.get("number")
+    return (
+        hashlib.sha256(record["ml_name"].encode()).hexdigest()[:32],
+        record["stream"],
+        record.get("ml_czxid", int(where["stream"].split(".")[0])),
+        None if kind == "stream-opened" else number,
+        record["uid"] if where["attempt"] else None,
+    )
 
 
 # ----- one certificate by itself
@@ -688,6 +886,254 @@ def check_ledger(certificates: list[Record]) -> list[Finding]:
     return out
 
 
+# ----- a stream: its segments from the newest to the first
+
+
+def topic_of(ml_name: str) -> str:
+    parts = ml_name.split("/")
+    return f"{parts[2]}://{parts[0]}/{parts[1]}/{unquote(parts[3])}" if len(parts) == 4 else ml_name
+
+
+def start_of(one: Record) -> tuple[int, int, int]:
+    return one["ledger_id"], one["first_entry_id"], one["bytes_before"]
+
+
+def end_of(link: Record) -> tuple[int, int, int] | None:
+    """Ledger, next entry and payload bytes before it; None where a record does not say."""
+    if link["_kind"] == "stream-opened":
+        return link["first_ledger_id"], link["first_entry_id"], 0
+    last = link["ranges"][-1] if link.get("ranges") else None
+    return (
+        None if last is None else (last["ledger_id"], last["last_entry_id"] + 1, last["bytes_upto"])
+    )
+
+
+class Stream:
+    """Told of every segment that is listed, then of the opening. `out` has what is wrong.
+
+    What cannot be read is a finding by itself, and nothing that hangs on it is judged.
+    """
+
+    def __init__(self, base: str) -> None:
+        self.base, self.topic = base, ""
+        self.newer: tuple[int, Record | None] | None = None
+        self.out: list[Finding] = []
+
+    def say(
+        self, kind: str, ledger: int | None, key: str, what: str, expected: object, found: object
+    ) -> None:
+        said = of_stream(key, self.topic) + what
+        self.out.append(finding(kind, ledger, None, key, said, expected, found))
+
+    def same(
+        self, kind: str, ledger: int | None, key: str, what: str, expected: object, found: object
+    ) -> None:
+        if expected != found:
+            self.say(kind, ledger, key, what, expected, found)
+
+    def lost(self, ledger: int | None, key: str) -> None:
+        self.say("record_missing", ledger, key, "record that others need", "a record", "none")
+
+    def segment(self, number: int, listed: set[str], records: list[Record]) -> Record | None:
+        """Its certificate, if there is a readable one."""
+        for record in records:
+            self.topic = self.topic or topic_of(record["ml_name"])
+        kinds = {r["_kind"]: r for r in records}
+        link = kinds.get("segment-assigned") or kinds.get("stream-closed")
+        proof, given_up = kinds.get("segment-offloaded"), kinds.get("segment-given-up")
+        ranges = (link or {}).get("ranges") or (proof or {}).get("ledgers") or [{}]
+        ledger = ranges[0].get("ledger_id")
+        link_key = segment_key(self.base, number, ".link.json")
+        if link_key not in listed:
+            self.lost(ledger, link_key)
+        self.before_newer(number, listed, link, ledger)
+        if link is not None and link["_kind"] == "stream-closed":
+            if len(listed) > 1:
+                have = sorted(listed - {link_key})
+                self.say("chain_broken", ledger, link_key, "beside a stream's end", "none", have)
+        elif link is not None:
+            self.within(link)
+        self.tries(number, listed, records, link, ledger)
+        if link is not None and link.get("ranges"):
+            for one in (proof, given_up):
+                if one is not None:
+                    self.of_assignment(link, one, ledger)
+        if proof is not None:
+            for text in segment_contradictions(proof):
+                said = ("certificate", "no contradiction", text)
+                self.say("certificate_inconsistent", ledger, proof["_key"], *said)
+        self.newer = (number, link)
+        return proof
+
+    def end(self, opened: Record | None, listed: bool) -> None:
+        self.gap(0)
+        key = f"{self.base}/opened.json"
+        if opened is not None:
+            self.topic = self.topic or topic_of(opened["ml_name"])
+        if not listed:
+            self.lost(None, key)
+        if opened is not None and self.newer is not None and self.newer[0] == 1:
+            self.follows(opened, self.newer[1])
+
+    def gap(self, number: int) -> None:
+        if self.newer is not None and self.newer[0] > number + 1:
+            self.lost(None, segment_key(self.base, self.newer[0] - 1, ".link.json"))
+
+    def before_newer(
+        self, number: int, listed: set[str], link: Record | None, ledger: int | None
+    ) -> None:
+        """What a segment must be so that there may be another behind it."""
+        self.gap(number)
+        if self.newer is None or self.newer[0] != number + 1:
+            return
+        newer = self.newer[1]
+        done = [segment_key(self.base, number, f".{n}.json") for n in ("offloaded", "given-up")]
+        if link is not None and link["_kind"] == "stream-closed":
+            first = (newer or {}).get("ranges") or [{}]
+            key = (newer or link)["_key"]
+            self.say(
+                "chain_broken", first[0].get("ledger_id"), key, "behind the end", "none", "one"
+            )
+            return
+        if not listed.intersection(done):
+            self.lost(ledger, done[0])
+        if link is not None:
+            self.follows(link, newer)
+
+    def follows(self, link: Record, newer: Record | None) -> None:
+        """The next link names this one, and begins where this one ends."""
+        if newer is None:
+            return
+        first = (newer.get("ranges") or [{}])[0]
+        ledger, key = first.get("ledger_id"), newer["_key"]
+        self.same("chain_broken", ledger, key, "previous", link["_sha256"], newer["previous"])
+        at = end_of(link)
+        if at is None or not first:
+            return
+        start, skipped = start_of(first), newer.get("skipped")
+        if skipped is None:
+            fresh = start[0] > at[0] and start[1:] == (0, 0)
+            if start != at and not fresh:
+                self.say("facts_differ", ledger, key, "first entry", at, start)
+            return
+        said = tuple(skipped[n] for n in SKIPPED if n != "reason")
+        self.same("facts_differ", ledger, key, "skipped", (*at[:2], *start[:2]), said)
+        if start[:2] <= at[:2] or (start[0] == at[0] and start[2] < at[2]):
+            self.say("facts_differ", ledger, key, "first entry behind what was skipped", at, start)
+
+    def within(self, link: Record) -> None:
+        """The ranges of one segment."""
+        before, key = None, link["_key"]
+        if not link["ranges"]:
+            self.say("facts_differ", None, key, "ranges", "at least one", "none")
+        for one in link["ranges"]:
+            ledger = one["ledger_id"]
+            ids = [0, one["first_entry_id"], one["last_entry_id"], one["bound_entry_id"]]
+            lengths = [0, one["bytes_before"], one["bytes_upto"]]
+            for what, numbers in (("entries", ids), ("payload bytes", lengths)):
+                self.same("facts_differ", ledger, key, what, sorted(numbers), numbers)
+            begins = start_of(one)[1:]
+            if begins[0] == 0 and begins[1] != 0:
+                self.say("facts_differ", ledger, key, "bytes before entry 0", 0, begins[1])
+            if before is not None and (begins != (0, 0) or ledger <= before):
+                said = ("a later ledger's first entry", f"ledger above {before}", one)
+                self.say("facts_differ", ledger, key, *said)
+            before = ledger
+
+    def tries(
+        self,
+        number: int,
+        listed: set[str],
+        records: list[Record],
+        link: Record | None,
+        ledger: int | None,
+    ) -> None:
+        """Attempts, and what says of one how it ended."""
+        tried = {r["uid"]: r for r in records if r["_kind"] == "segment-attempt"}
+        if link is not None and link.get("ranges"):
+            for made in tried.values():
+                self.of_assignment(link, made, ledger)
+        for record in records:
+            if record["_kind"] not in ("segment-failed", "segment-offloaded"):
+                continue
+            one, key = tried.get(record["uid"]), record["_key"]
+            if one is None:
+                its = segment_key(self.base, number, f".attempts/{record['uid']}.json")
+                if its not in listed:
+                    self.lost(ledger, its)
+                continue
+            self.same("chain_broken", ledger, key, "previous", one["_sha256"], record["previous"])
+            pairs = [("ledger_ids", one["ledger_ids"], record.get("ledger_ids"))]
+            if record["_kind"] == "segment-offloaded":
+                count = sum(len(held["blocks"]) for held in record["ledgers"])
+                pairs = [
+                    ("bucket", one["bucket"], record["bucket"]),
+                    ("data key", one["data_key"], record["data"]["key"]),
+                    ("index key", one["index_key"], record["index"]["key"]),
+                    ("size", one["object_bytes"], record["data"]["size"]),
+                    ("blocks", one["blocks"], count),
+                ]
+            for what, expected, found in pairs:
+                self.same("facts_differ", ledger, key, what, expected, found)
+
+    def of_assignment(self, link: Record, record: Record, ledger: int | None) -> None:
+        """What names the assignment names this one, and is of its ledgers."""
+        key, named, plan = record["_key"], "previous", link["ranges"]
+        if record["_kind"] == "segment-offloaded":
+            named = "assigned_sha256"
+            want, have = ([[r[n] for n in PLACE] for r in of] for of in (plan, record["ledgers"]))
+            self.same("facts_differ", ledger, key, "ranges", want, have)
+            self.same("facts_differ", ledger, key, "ml_czxid", link["ml_czxid"], record["ml_czxid"])
+        else:
+            ids = [r["ledger_id"] for r in plan]
+            self.same("facts_differ", ledger, key, "ledger_ids", ids, record["ledger_ids"])
+        self.same("chain_broken", ledger, key, named, link["_sha256"], record[named])
+
+
+def segment_contradictions(proof: Record) -> list[str]:
+    uid, held = proof["uid"], proof["ledgers"]
+    blocks = [block for one in held for block in one["blocks"]]
+    wanted: list[tuple[str, object, object]] = [
+        ("data key", uid, proof["data"]["key"]),
+        ("index key", uid + "-index", proof["index"]["key"]),
+        ("payload bytes", sum(b["payload_bytes"] for b in blocks), proof["payload_bytes"]),
+        (
+            "entries",
+            sum(b["last_entry_id"] - b["first_entry_id"] + 1 for b in blocks),
+            proof["entries"],
+        ),
+        ("ledgers", True, bool(held)),
+        ("suites", True, bool(proof["suites"])),
+    ]
+    wanted += [("suite", "passed", s["name"]) for s in proof["suites"] if not s["success"]]
+    offset, number = 0, 0
+    for one in held:
+        ledger, entry, payload = one["ledger_id"], one["first_entry_id"], one["bytes_before"]
+        wanted.append((f"id of ledger {ledger}", True, 0 <= ledger < 2**63))
+        for block in one["blocks"]:
+            number += 1
+            count = block["last_entry_id"] - entry + 1
+            at = (number, offset, entry)
+            found = (block["part_number"], block["offset"], block["first_entry_id"])
+            wanted.append((f"part, offset, first entry of block {number}", at, found))
+            room = block["block_length"] - 128 - 12 * count - block["payload_bytes"]
+            sound = count > 0 and room >= 0 and block["payload_bytes"] >= 0
+            wanted.append((f"room in block {number}", True, sound and 0 <= entry < 2**63))
+            offset, entry = offset + block["block_length"], block["last_entry_id"] + 1
+            payload += block["payload_bytes"]
+        wanted.append((f"last entry of ledger {ledger}", one["last_entry_id"], entry - 1))
+        wanted.append((f"payload bytes of ledger {ledger}", one["bytes_upto"], payload))
+    wanted.append(("size", offset, proof["data"]["size"]))
+    digests = [b["sha256"] for b in blocks]
+    named = [*digests, *(b["entries_sha256"] for b in blocks), proof["index"]["sha256"]]
+    if not all(HEX64.match(one) for one in named):
+        wanted.append(("digests", "SHA-256", "something else"))
+    else:
+        whole = hashlib.sha256(b"".join(map(bytes.fromhex, digests))).hexdigest()
+        wanted.append(("data digest", whole, proof["data"]["sha256"]))
+    return [f"{what}: expected {e}, found {f}" for what, e, f in wanted if e != f]
+
+
 # ----- Ed25519 (RFC 8032), only to verify
 
 P = 2**255 - 19
@@ -772,15 +1218,23 @@ def signed_by(record: Record, public_keys: list[bytes]) -> bool:
 # ----- the two objects: docs/formats.md
 
 
+def about_of(proof: Record, ledger: int | None = None) -> tuple[int | None, str | None]:
+    """Ledger and attempt; of a segment a ledger alone, its first one if none is given."""
+    if "ledgers" not in proof:
+        return proof["ledger"]["ledger_id"], proof["uid"]
+    first = proof["ledgers"][0]["ledger_id"] if proof["ledgers"] else None
+    return (first if ledger is None else ledger), None
+
+
 def check_head(
     proof: Record, part: str, head: dict[str, Any] | None, missed: str | None
 ) -> list[Finding]:
-    want, about = proof[part], (proof["ledger"]["ledger_id"], proof["uid"])
+    want, about, of = proof[part], about_of(proof), proof.get("_of", "")
     if head is None:
-        said = (want["key"], "object", want["size"], f"nothing; {missed}")
+        said = (want["key"], of + "object", want["size"], f"nothing; {missed}")
         return [] if missed is None else [finding("object_missing", *about, *said)]
     return [
-        finding("object_differs", *about, want["key"], name, want.get(name), head[name])
+        finding("object_differs", *about, want["key"], of + name, want.get(name), head[name])
         for name in ("size", "etag", "version_id")
         if want.get(name) != head[name]
     ]
@@ -823,11 +1277,87 @@ def read_index(body: bytes) -> tuple[int, list[tuple[int, int, int]]]:
     return length, [tuple(row) for row in struct.iter_unpack(">qiq", body[32 + extra :])]
 
 
-def walk_block(block: Record, chunks: Iterable[bytes], kind: str) -> tuple[str, str, int]:
+def check_segment_index(proof: Record, body: bytes) -> list[Finding]:
+    key, digest, of = proof["index"]["key"], hashlib.sha256(body).hexdigest(), proof["_of"]
+    rows: list[tuple[int | None, str, object, object, int | None]] = [
+        (None, "SHA-256", proof["index"]["sha256"], digest, None)
+    ]
+    try:
+        length, groups = read_segment_index(body)
+        ids = [one["ledger_id"] for one in proof["ledgers"]]
+        rows.append((None, "data object length", proof["data"]["size"], length, None))
+        rows.append((None, "ledgers", ids, [ledger for ledger, _info, _rows in groups], None))
+        for one, (_ledger, info, places) in zip(proof["ledgers"], groups, strict=False):
+            ledger = one["ledger_id"]
+            rows.append((ledger, "LedgerInfo", one["info_hex"], info.hex(), None))
+            held = {1: ledger, 2: one["last_entry_id"] + 1, 3: one["bytes_upto"]}
+            said = read_varints(info)
+            rows.append((ledger, "LedgerInfo", held, {n: said.get(n) for n in held}, None))
+            rows.append((ledger, "blocks", len(one["blocks"]), len(places), None))
+            for block, found in zip(one["blocks"], places, strict=False):
+                want = (block["first_entry_id"], block["part_number"], block["offset"])
+                said_of_it = "first entry, part number, offset"
+                rows.append((ledger, said_of_it, want, found, block["part_number"]))
+    except WrongError as error:
+        rows.append((None, "index", "one that decodes", error, None))
+    return [
+        finding("index_differs", *about_of(proof, ledger), key, of + what, want, have, block)
+        for ledger, what, want, have, block in rows
+        if want != have
+    ]
+
+
+Group = tuple[int, bytes, list[tuple[int, int, int]]]
+
+
+def read_segment_index(body: bytes) -> tuple[int, list[Group]]:
+    """Length of the data object; of each ledger its id, LedgerInfo and rows (PIP-76)."""
+    if len(body) < 24:
+        raise WrongError(f"{len(body)} bytes, at least 24")
+    magic, size, length, header = struct.unpack_from(">Iiqq", body)
+    if (magic, size, header) != (SEGMENT_INDEX_MAGIC, len(body), 128):
+        raise WrongError(
+            f"magic {magic:#x}, length {size} of {len(body)}, data header length {header}"
+        )
+    at, groups = 24, []
+    while at < len(body):
+        if at + 16 > len(body):
+            raise WrongError(f"ends in a group at byte {at}")
+        ledger, count, extra = struct.unpack_from(">qii", body, at)
+        end = at + 16 + extra + 20 * count
+        if count < 1 or extra < 0 or end > len(body):
+            raise WrongError(f"group at byte {at}: {count} blocks, {extra} bytes of LedgerInfo")
+        info, rows = body[at + 16 : at + 16 + extra], body[at + 16 + extra : end]
+        groups.append((ledger, info, [tuple(row) for row in struct.iter_unpack(">qiq", rows)]))
+        at = end
+    return length, groups
+
+
+def read_varints(message: bytes) -> dict[int, int]:
+    """Numbers of a protobuf message that has no other fields, as LedgerInfo has here."""
+    at, numbers = 0, []
+    while at < len(message):
+        value = shift = 0
+        while True:
+            if at >= len(message) or shift > 63:
+                raise WrongError(f"LedgerInfo: no number at byte {at}")
+            value |= (message[at] & 0x7F) << shift
+            at, shift = at + 1, shift + 7
+            if message[at - 1] < 0x80:
+                break
+        numbers.append(value)
+    if len(numbers) % 2 or any(tag & 7 for tag in numbers[::2]):
+        raise WrongError("LedgerInfo: other fields than numbers")
+    return {tag >> 3: value for tag, value in zip(numbers[::2], numbers[1::2], strict=True)}
+
+
+def walk_block(
+    block: Record, chunks: Iterable[bytes], kind: str, ledger: int | None = None
+) -> tuple[str, str, int]:
     """SHA-256 of the block, digest of its entries, payload bytes. Wrong says where it breaks.
 
     The digest is over header and frames, or (`kind` "entries") over ids, lengths and payloads. At
-    most one range and one entry are in memory.
+    most one range and one entry are in memory. A segment's block has its `ledger` in the header.
     """
     whole, entries = hashlib.sha256(), hashlib.sha256()
     source, buffer, at = iter(chunks), bytearray(), 0
@@ -847,7 +1377,10 @@ def walk_block(block: Record, chunks: Iterable[bytes], kind: str) -> tuple[str, 
         return taken
 
     head = take(128, first)
-    expected = struct.pack(">Iqqq", 0xFBDBABCB, 128, end, first).ljust(128, b"\0")
+    expected = struct.pack(">Iqqq", 0xFBDBABCB, 128, end, first)
+    if ledger is not None:
+        expected = struct.pack(">Iqqqq", SEGMENT_BLOCK_MAGIC, 128, end, first, ledger)
+    expected = expected.ljust(128, b"\0")
     if head != expected:
         wrong = next(i for i in range(128) if head[i] != expected[i])
         raise WrongError(
@@ -876,17 +1409,21 @@ def walk_block(block: Record, chunks: Iterable[bytes], kind: str) -> tuple[str, 
     return whole.hexdigest(), entries.hexdigest(), payload_bytes
 
 
-def check_block(proof: Record, block: Record, chunks: Iterable[bytes]) -> list[Finding]:
-    about = (proof["ledger"]["ledger_id"], proof["uid"], proof["data"]["key"])
-    number = block["part_number"]
+def check_block(
+    proof: Record, block: Record, chunks: Iterable[bytes], ledger: int | None = None
+) -> list[Finding]:
+    """`ledger` is that of a segment's block."""
+    about = (*about_of(proof, ledger), proof["data"]["key"])
+    number, of = block["part_number"], proof.get("_of", "")
+    named = ledger is not None or proof["schema"].endswith("/2")
     try:
-        kind = proof["block_digest"] if proof["schema"].endswith("/2") else "entries"
-        digest, entries, payload_bytes = walk_block(block, chunks, kind)
+        kind = proof["block_digest"] if named else "entries"
+        digest, entries, payload_bytes = walk_block(block, chunks, kind, ledger)
     except WrongError as error:
         said = (error, number, error.entry)
-        return [finding("block_differs", *about, "block", "one that decodes", *said)]
+        return [finding("block_differs", *about, of + "block", "one that decodes", *said)]
     return [
-        finding("block_differs", *about, what, want, have, number)
+        finding("block_differs", *about, of + what, want, have, number)
         for what, want, have in (
             ("SHA-256", block["sha256"], digest),
             ("entries digest", block["entries_sha256"], entries),
@@ -1043,6 +1580,7 @@ class Check:
             "attempts": 0,
             "forgotten": 0,
             "removed": 0,
+            "segments": 0,
             "records": 0,
             "objects": 0,
             "bytes_read": 0,
@@ -1139,7 +1677,74 @@ class Check:
             self.counts["ledgers"] += 1
             if self.counts["ledgers"] % 100 == 0:
                 self.tell(f"{self.counts}, {len(self.findings)} findings")
+        if ledgers is None:
+            self.streams()
         self.look_for_named()
+
+    def streams(self) -> None:
+        """All streams in one listing: one segment, and the link behind it, are in memory."""
+        for base, keys in groupby(self.stream_keys(), lambda key: "/".join(key.split("/")[:3])):
+            stream, opened, opening = Stream(base), None, False
+            for number, some in groupby(keys, lambda key: (stream_place(key) or {})["number"]):
+                listed = [*some]
+                records = [r for r in map(self.read, listed) if r is not None]
+                if number is None:
+                    opened, opening = next(iter(records), None), True
+                    continue
+                proof = stream.segment(number, {*listed}, records)
+                self.counts["segments"] += all(r["_kind"] != "stream-closed" for r in records)
+                if proof is not None:
+                    self.segment_objects(stream, proof)
+            stream.end(opened, opening)
+            for one in stream.out:
+                if one["kind"] != "record_missing" or not self.came(one["key"]):
+                    self.findings.append(one)
+
+    def stream_keys(self) -> Iterator[str]:
+        for full in self.bucket.keys(self.prefix + "streams/"):
+            key = full[len(self.prefix) :]
+            if stream_place(key) is None:
+                self.read(key)  # a key that no record has
+            else:
+                yield key
+
+    def came(self, key: str) -> bool:
+        """Whether what was not listed is there by now."""
+        try:
+            return self.bucket.head(self.prefix + key) is not None
+        except Exception:  # noqa: BLE001  then it is told
+            return False
+
+    def segment_objects(self, stream: Stream, proof: Record) -> None:
+        proof["_of"] = of_stream(proof["_key"], stream.topic)
+        if self.public_keys and not signed_by(proof, self.public_keys):
+            ledger, said = about_of(proof)[0], proof["_of"] + "signature"
+            have = ("of an accepted key", proof.get("signature"))
+            one = finding("unsigned", ledger, None, proof["_key"], said, *have)
+            self.findings.append(one)
+        sound = not segment_contradictions(proof)
+        for part in ("index", "data"):
+            key = proof[part]["key"]
+            self.counts["objects"] += 1
+            try:
+                head = self.bucket.head(key)
+                missed = "no record says that it may be gone"
+                self.findings += check_head(proof, part, head, missed)
+                if head is None or not self.deep or not sound:
+                    continue
+                self.counts["bytes_read"] += head["size"]
+                if part == "index":
+                    self.findings += check_segment_index(proof, self.bucket.get(key)[0])
+                    continue
+                for held in proof["ledgers"]:
+                    for block in held["blocks"]:
+                        end = min(block["offset"] + block["block_length"], head["size"])
+                        chunks = self.bucket.ranges(key, block["offset"], end)
+                        self.findings += check_block(proof, block, chunks, held["ledger_id"])
+            except Exception as error:  # noqa: BLE001  one request's failure is one finding
+                what = proof["_of"] + "reading it"
+                one = finding("unreadable", *about_of(proof), key, what, "bytes", error)
+                self.findings.append(one)
 
     def pages(self, ledgers: list[int] | None) -> None:
         """Faults of the pages are told in a check of everything. For chosen ledgers only those
@@ -1171,7 +1776,7 @@ class Check:
 
         What was taken away since is on a page that is newer than all that were read.
         """
-        read = (*FOLDER_OF, "forget-plans")
+        read = (*FOLDER_OF, "forget-plans", "streams")
         others = [key for key in self.named.left() if key.split("/")[0] not in read]
         for folder in sorted({key.rpartition("/")[0] for key in others}):
             for full in self.bucket.keys(f"{self.prefix}{folder}/"):
@@ -1202,12 +1807,13 @@ class Check:
             if head is None or head["size"] > RECORD_BYTES_MAX:
                 kind = "unreadable" if head is None else "record_damaged"
                 want = f"at most {RECORD_BYTES_MAX} bytes"
-                one = finding(kind, place[1], place[2], key, "reading it", want, head)
+                what = of_stream(key) + "reading it"
+                one = finding(kind, place[1], place[2], key, what, want, head)
                 self.findings.append(one)
                 return None
             body, stored_at = self.bucket.get(self.prefix + key)
         except Exception as error:  # noqa: BLE001  one request's failure is one finding
-            said = ("reading it", "bytes", error)
+            said = (of_stream(key) + "reading it", "bytes", error)
             self.findings.append(finding("unreadable", place[1], place[2], key, *said))
             return None
         record, findings = check_record(key, body, stored_at, self.skew)

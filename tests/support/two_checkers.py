@@ -16,6 +16,7 @@ from tiering_assets.resources.object_store.store import ObjectStore
 
 TOOL = Path(__file__).parents[2] / "tools" / "check_bucket.py"
 SKEW = timedelta(seconds=60)
+RANGE_BYTES = 100  # small, so that frames lie across ranges
 
 
 def load_tool() -> ModuleType:
@@ -83,6 +84,29 @@ class StoreBucket:
         stored = self._objects.get(key)
         assert stored is not None
         return stored.body, stored.head.last_modified
+
+    def ranges(self, key: str, start: int, end: int) -> Iterator[bytes]:
+        for at in range(start, end, RANGE_BYTES):
+            length = min(RANGE_BYTES, end - at)
+            yield self._objects.get_range(key, start=at, length=length)
+
+
+def second_findings(
+    objects: ObjectStore, instance: str, *, deep: bool = False, public_keys: tuple[bytes, ...] = ()
+) -> list[dict[str, Any]]:
+    """All that the second checker finds in a whole bucket."""
+    check = tool.Check(
+        StoreBucket(objects),
+        instance,
+        deep=deep,
+        skew=SKEW,
+        in_flight=timedelta(0),
+        public_keys=list(public_keys),
+        tell=lambda _line: None,
+    )
+    check.run(None)
+    found: list[dict[str, Any]] = check.findings
+    return found
 
 
 def second_opinion(
