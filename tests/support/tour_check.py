@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -185,7 +185,8 @@ def _prepare(cluster: TieredCluster, namespace: str) -> dict[str, str]:
 def _streamed(cluster: TieredCluster, topic: str) -> str:
     """A topic with a segment that is assigned and not there yet."""
     spec = TopicSpec(topic=topic, messages=10, payload_bytes=KIB)
-    produce(cluster.endpoints, spec)
+    for seed in range(3):  # each entry confirms the one before it
+        produce(cluster.endpoints, replace(spec, seed=seed))
     [ml_name] = ml_names(spec)
     open_stream(cluster.steps, ml_name, author="tour")
     now = cluster.steps.now()
