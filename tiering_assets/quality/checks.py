@@ -67,49 +67,52 @@ class Check:
     per_block: bool = False
 
 
-def _ledger(name: str, column: str, rule: Rule, text: str) -> Check:
+def once(name: str, column: str, rule: Rule, text: str) -> Check:
+    """A check that is reported without the position of a block."""
     return Check(name=name, column=column, rule=rule, text=text)
 
 
-def _block(name: str, column: str, rule: Rule, text: str) -> Check:
+def each_block(name: str, column: str, rule: Rule, text: str) -> Check:
+    """A check that is reported with the position of each block that fails it."""
     return Check(name=name, column=column, rule=rule, text=text, per_block=True)
 
 
-def _at_least(other: str, *, optional: bool = False) -> Above:
+def at_least(other: str, *, optional: bool = False) -> Above:
+    """The other column's value or more."""
     return Above(other=other, or_equal=True, optional=optional)
 
 
 # fmt: off
 CHECKS: Final[tuple[Check, ...]] = (
     # The index object by itself and against HEAD.
-    _ledger("index_magic", "index_magic", OneOf((f"{INDEX_MAGIC:08x}",)), "index magic"),
-    _ledger("index_length", "index_length", Equal("index_bytes"), "index length in the index"),
-    _ledger("index_size", "index_size", Equal("index_bytes"), "index size by HEAD"),
-    _ledger("entry_count", "entry_count", Equal("entries_present"), "number of blocks in the index"),
-    _ledger("index_end", "entries_end", Equal("index_bytes"), "end of the last whole index entry"),
-    _ledger("data_header_length", "data_header_length", OneOf((HEADER_BYTES,)), "block header length in the index"),
+    once("index_magic", "index_magic", OneOf((f"{INDEX_MAGIC:08x}",)), "index magic"),
+    once("index_length", "index_length", Equal("index_bytes"), "index length in the index"),
+    once("index_size", "index_size", Equal("index_bytes"), "index size by HEAD"),
+    once("entry_count", "entry_count", Equal("entries_present"), "number of blocks in the index"),
+    once("index_end", "entries_end", Equal("index_bytes"), "end of the last whole index entry"),
+    once("data_header_length", "data_header_length", OneOf((HEADER_BYTES,)), "block header length in the index"),
     # Against the data object.
-    _ledger("data_length", "data_length", Equal("data_size"), "data object length in the index"),
-    _ledger("blocks_end", "blocks_end", Equal("data_size"), "block lengths in all headers summed"),
-    _ledger("data_holds_ledger", "data_size", _at_least("least_data_size"), "data size for so many entries and payload bytes"),
+    once("data_length", "data_length", Equal("data_size"), "data object length in the index"),
+    once("blocks_end", "blocks_end", Equal("data_size"), "block lengths in all headers summed"),
+    once("data_holds_ledger", "data_size", at_least("least_data_size"), "data size for so many entries and payload bytes"),
     # Against BookKeeper and the managed ledger.
-    _ledger("metadata_required_fields", "metadata_missing", OneOf(("",)), "required fields that the ledger metadata in the index lacks"),
-    _ledger("metadata_last_entry_id", "metadata_last_entry_id", Equal("last_entry_id"), "last entry id in the index's ledger metadata"),
-    _ledger("metadata_length", "metadata_length", Equal("ledger_length"), "ledger length in the index's ledger metadata"),
-    _ledger("metadata_state", "metadata_state", OneOf(("CLOSED",)), "ledger state in the index's ledger metadata"),
-    _ledger("metadata_no_password", "metadata_has_password", OneOf((False,)), "a ledger password in the index's ledger metadata"),
-    _ledger("topic_entries", "ledger_entries", _at_least("topic_entries", optional=True), "entries in BookKeeper for those the topic counts"),
-    _ledger("topic_bytes", "ledger_length", _at_least("topic_bytes", optional=True), "ledger length in BookKeeper for the bytes the topic counts"),
+    once("metadata_required_fields", "metadata_missing", OneOf(("",)), "required fields that the ledger metadata in the index lacks"),
+    once("metadata_last_entry_id", "metadata_last_entry_id", Equal("last_entry_id"), "last entry id in the index's ledger metadata"),
+    once("metadata_length", "metadata_length", Equal("ledger_length"), "ledger length in the index's ledger metadata"),
+    once("metadata_state", "metadata_state", OneOf(("CLOSED",)), "ledger state in the index's ledger metadata"),
+    once("metadata_no_password", "metadata_has_password", OneOf((False,)), "a ledger password in the index's ledger metadata"),
+    once("topic_entries", "ledger_entries", at_least("topic_entries", optional=True), "entries in BookKeeper for those the topic counts"),
+    once("topic_bytes", "ledger_length", at_least("topic_bytes", optional=True), "ledger length in BookKeeper for the bytes the topic counts"),
     # Entry by entry, against the block headers read back.
-    _ledger("start_entry_id", "start_entry_id", OneOf((0,)), "first entry id of the first block"),
-    _block("part_number", "part_number", Equal("part"), "part number"),
-    _block("first_entry_id_order", "first_entry_id", Above(other="previous_first_entry_id"), "first entry id after the block before"),
-    _block("first_entry_id_in_ledger", "last_entry_id", _at_least("first_entry_id"), "last entry id in BookKeeper for this block's first"),
-    _block("block_offset", "offset", Equal("expected_offset"), "block offset"),
-    _block("header_magic", "header_magic", OneOf((f"{MAGIC:08x}",)), "block header magic"),
-    _block("header_length", "header_length", OneOf((HEADER_BYTES,)), "header length in the block header"),
-    _block("header_first_entry_id", "header_first_entry_id", Equal("first_entry_id"), "first entry id in the block header"),
-    _block("block_holds_entries", "header_block_length", _at_least("least_block_length"), "block length for so many entries"),
+    once("start_entry_id", "start_entry_id", OneOf((0,)), "first entry id of the first block"),
+    each_block("part_number", "part_number", Equal("part"), "part number"),
+    each_block("first_entry_id_order", "first_entry_id", Above(other="previous_first_entry_id"), "first entry id after the block before"),
+    each_block("first_entry_id_in_ledger", "last_entry_id", at_least("first_entry_id"), "last entry id in BookKeeper for this block's first"),
+    each_block("block_offset", "offset", Equal("expected_offset"), "block offset"),
+    each_block("header_magic", "header_magic", OneOf((f"{MAGIC:08x}",)), "block header magic"),
+    each_block("header_length", "header_length", OneOf((HEADER_BYTES,)), "header length in the block header"),
+    each_block("header_first_entry_id", "header_first_entry_id", Equal("first_entry_id"), "first entry id in the block header"),
+    each_block("block_holds_entries", "header_block_length", at_least("least_block_length"), "block length for so many entries"),
 )
 # fmt: on
 
