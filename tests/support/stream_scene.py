@@ -20,6 +20,7 @@ from tiering_assets.resources.settings import Settings
 from tiering_assets.stream.assign import Assigned, assign_next
 from tiering_assets.stream.assign_rules import WhenToCut
 from tiering_assets.stream.chain import Chain, read_stream
+from tiering_assets.stream.cut import cut_stream
 from tiering_assets.stream.offload_segment import Offloaded, offload_next
 from tiering_assets.stream.switch import open_stream
 
@@ -84,6 +85,10 @@ class StreamScene(Scene):
         key = keys.stream_link(TOPIC, stream, number)
         return self.stack.book.require(SegmentAssigned, key)
 
+    def certificate(self, number: int) -> Stored[SegmentOffloaded]:
+        key = keys.segment_offloaded(TOPIC, self.chain().stream, number)
+        return self.stack.book.require(SegmentOffloaded, key)
+
     def process_with(self, settings: Settings) -> Stack:
         return replace(self.process(), settings=settings)
 
@@ -91,15 +96,27 @@ class StreamScene(Scene):
         now = self.world.settings
         return replace(now, stream=unchecked(now.stream, **stream))
 
-    def fail_once(self) -> None:
-        """Begin an attempt at the newest segment that ends badly."""
-        stack = self.process()
+    def failing(self) -> Stack:
+        """A process whose attempts end badly, when all bytes are there."""
 
         def fail(_facts: Any) -> Any:
             raise IntegrityError("a test")
 
+        return replace(self.process(), judge_segment=fail)
+
+    def fail_once(self) -> None:
+        """Begin an attempt at the newest segment that ends badly."""
         with suppress(IntegrityError):
-            self.next(replace(stack, judge_segment=fail))
+            self.next(self.failing())
+
+    def fail_cut(self) -> None:
+        with suppress(IntegrityError):
+            cut_stream(self.failing(), TOPIC)
+
+    def failed_pages(self) -> list[int]:
+        """Pages of the day book by which a run says that it failed."""
+        pages = self.stack.book.iter_records(DayBookPage, keys.DAY_BOOK)
+        return [page.record.number for page in pages if page.record.failed]
 
     def open_ledgers(self) -> set[int]:
         """Those that a page of the day book has taken up and none has closed."""

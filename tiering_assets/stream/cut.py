@@ -11,7 +11,7 @@ from datetime import timedelta
 from tiering_assets.ground.stack import Stack
 from tiering_assets.records.stored import Stored
 from tiering_assets.records.stream_models import SegmentOffloaded
-from tiering_assets.resources.errors import RefusedError
+from tiering_assets.resources.errors import RefusedError, TierkeeperError
 from tiering_assets.stream.assign_rules import NothingDue, WhenToCut
 from tiering_assets.stream.chain import Chain, read_stream
 from tiering_assets.stream.offload_segment import Offloaded, offload_next
@@ -49,6 +49,9 @@ def cut_stream(stack: Stack, ml_name: str) -> list[Stored[SegmentOffloaded]]:
                 raise RefusedError(f"{ml_name} is gone: {found.why}")
             else:
                 stack.tell(f"another run assigned segment {found.number}", topic=ml_name)
+    except TierkeeperError:
+        stack.book.note_failure()
+        raise
     finally:
         stack.book.close_page()
 
