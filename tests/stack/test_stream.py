@@ -2,12 +2,14 @@
 they are sealed, and the broker notices nothing.
 """
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
 import pulsar
 import pytest
 
+from tests.support.cli_shell import Shell
 from tests.support.tiered_cluster import ml_names, tiered_cluster
 from tiering_assets.offload_format.segments.decoder import decode_segment_index, walker_of
 from tiering_assets.resources.bookkeeper.ledger import BookKeeperState
@@ -110,6 +112,19 @@ def test_segments_of_an_open_ledger_are_what_the_sealed_ones_hold(cluster, produ
         assert len(ours) >= len(sealed) - 1  # nobody wrote behind the last entry
         assert ours.items() <= sealed.items()
     assert {ledger_id for ledger_id, _entry in entries} == {*ledgers}
+
+
+def test_who_offloads_a_streamed_topic_by_hand_has_its_open_ledger_cut(cluster, producer, tmp_path):
+    """As PIP-76 has it. Its sealed ledgers go the usual way."""
+    last = [producer.send(b"by hand") for _ in range(3)][1]  # each confirms the one before it
+    said = Shell(cluster.running, tmp_path)(
+        "topic", "offload", TOPIC, "--keep-bytes", "0", "--json"
+    )
+    found = json.loads(said.stdout)
+    assert found["cut_error"] is None
+    ledger_id, entry_id = map(int, found["segments"][-1]["last_position"].split(":"))
+    assert (ledger_id, entry_id) >= (last.ledger_id(), last.entry_id())
+    assert chain(cluster).start.ledger_id == ledger_id
 
 
 def listed(cluster):

@@ -15,18 +15,16 @@ from tiering_assets.cli.grammar.selected import managed_ledgers
 from tiering_assets.cli.shared.authorship import Author, Reason, author_or_user
 from tiering_assets.cli.shared.exit_codes import worst
 from tiering_assets.cli.shared.output import (
-    human_bytes,
     print_document,
     print_error,
     print_line,
     print_table,
 )
 from tiering_assets.cli.shared.session import Runner, Session
+from tiering_assets.cli.stream_output import print_segments, segment_document
 from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:
-    from tiering_assets.records.stored import Stored
-    from tiering_assets.records.stream_models import SegmentOffloaded
     from tiering_assets.stream.status import StreamStatus
 
 app = typer.Typer(
@@ -169,7 +167,7 @@ def cut(session: Session, *, topic: OneTopic, runner: RunnerOption = Runner.LOCA
         for ml_name in managed_ledgers(stack, topic):
             row: dict[str, Any] = {"topic": _name(ml_name), "segments": [], "error": None}
             try:
-                row["segments"] = [_facts(one) for one in cut_stream(stack, ml_name)]
+                row["segments"] = [segment_document(one) for one in cut_stream(stack, ml_name)]
             except TierkeeperError as error:
                 row["error"] = error
                 errors.append(error)
@@ -182,11 +180,7 @@ def cut(session: Session, *, topic: OneTopic, runner: RunnerOption = Runner.LOCA
                 print_error(row["error"])
             elif not row["segments"]:
                 print_line(f"{row['topic']}: nothing is new")
-            for one in row["segments"]:
-                print_line(
-                    f"{row['topic']}: segment {one['number']}, {one['entries']:,} entries up to "
-                    f"{one['last_position']}, {human_bytes(one['bytes'])}, is proven"
-                )
+            print_segments(row["topic"], row["segments"])
     if errors:
         raise typer.Exit(worst(errors))
 
@@ -245,19 +239,6 @@ def give_up(
         return
     for row in rows:
         print_line(f"{row['topic']}: segment {row['segment']} is given up")
-
-
-def _facts(one: Stored[SegmentOffloaded]) -> dict[str, Any]:
-    record, last = one.record, one.record.ledgers[-1]
-    return {
-        "number": record.number,
-        "uid": record.uid,
-        "entries": record.entries,
-        "bytes": record.data.size,
-        "last_position": f"{last.ledger_id}:{last.last_entry_id}",
-        "offloaded_at": record.offloaded_at,
-        "certificate": one.key,
-    }
 
 
 def _row(one: StreamStatus) -> tuple[object, ...]:

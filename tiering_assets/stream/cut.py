@@ -27,6 +27,13 @@ def open_chain(stack: Stack, ml_name: str) -> Chain:
     raise RefusedError(f"{ml_name} has no open stream. Open one: tierkeeper stream on TOPIC")
 
 
+def cut_if_streamed(stack: Stack, ml_name: str) -> list[Stored[SegmentOffloaded]]:
+    """As cut_stream; nothing for a topic without an open stream."""
+    read = stack.topics.read(ml_name)
+    found = None if read is None else read_stream(stack, ml_name, read[1].stat.czxid)
+    return cut_stream(stack, ml_name) if isinstance(found, Chain) else []
+
+
 def cut_stream(stack: Stack, ml_name: str) -> list[Stored[SegmentOffloaded]]:
     """Bring everything that is proven now into segments; those that this run made, in order.
 

@@ -25,11 +25,13 @@ from tiering_assets.cli.shared.exit_codes import FINDINGS
 from tiering_assets.cli.shared.output import (
     human_bytes,
     print_document,
+    print_error,
     print_line,
     print_table,
 )
 from tiering_assets.cli.shared.session import Runner, Session
 from tiering_assets.cli.shared.usage import UsageError
+from tiering_assets.cli.stream_output import print_segments, segment_document
 from tiering_assets.cli.terminal.columns import Column, ValueKind
 from tiering_assets.resources.errors import FormatError
 
@@ -108,7 +110,8 @@ def offload(
     thresholds say. They are copied and verified, and with --execute published. A ledger that waits
     is printed with its reason and is no failure. With --wait it goes on until the first
     un-offloaded position is the wanted one. It ends with 1 when that is not reached in time, or a
-    ledger needs a person. Safe to repeat.
+    ledger needs a person. Safe to repeat. Where the topic is streamed, all that is proven of its
+    open ledger goes into segments as well.
 
     With --plan nothing is written, and no topic is loaded; a plan without a position is of all
     closed ledgers. Only with --keep-bytes above 0 the broker of a loaded topic is asked something.
@@ -132,8 +135,10 @@ def offload(
         offload_prefix_until,
         plan_prefix,
     )
+    from tiering_assets.resources.errors import TierkeeperError
+    from tiering_assets.stream.cut import cut_if_streamed
 
-    estimate = None
+    estimate, segments, cut_error = None, list[dict[str, Any]](), None
     with session.stack(Runner.LOCAL if dry_run else runner) as stack:
         [ml_name] = _one(managed_ledgers(stack, topic), topic)
         plan = plan_prefix(stack, ml_name, until, ask_broker=not dry_run or bool(keep_bytes))
@@ -146,12 +151,19 @@ def offload(
             progress = offload_prefix_until(stack, plan, timeout_s=limit)
         else:
             progress = offload_prefix(stack, plan, publish=consent.acts)
+        if not dry_run:
+            try:
+                segments = [segment_document(one) for one in cut_if_streamed(stack, ml_name)]
+            except TierkeeperError as error:
+                cut_error = error
     if session.as_json:
         document = _document(plan, progress, executed=consent.acts)
         told = {} if estimate is None else {"estimate": estimate_document(estimate)}
-        print_document("topic-offload", document | told)
+        cut = {"segments": segments, "cut_error": cut_error}
+        print_document("topic-offload", document | told | cut)
     else:
         _print(plan, progress, dry_run=dry_run)
+        print_segments(plan.topic, segments)
         if estimate is not None:
             print_estimate(estimate)
         elif not consent.acts:
@@ -161,6 +173,10 @@ def offload(
     leave_with(
         session, {one.ledger_id: one.error for one in progress.outcomes if one.error is not None}
     )
+    if cut_error is not None:
+        if not session.as_json:
+            print_error(cut_error)
+        raise typer.Exit(cut_error.exit_code)
     if wait and not progress.reached:
         raise typer.Exit(FINDINGS)
 
