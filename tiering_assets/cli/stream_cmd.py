@@ -20,8 +20,8 @@ from tiering_assets.cli.shared.output import (
     print_line,
     print_table,
 )
+from tiering_assets.cli.shared.segment_output import print_segments, segment_document
 from tiering_assets.cli.shared.session import Runner, Session
-from tiering_assets.cli.stream_output import print_segments, segment_document
 from tiering_assets.cli.terminal.columns import Column, ValueKind
 
 if TYPE_CHECKING:

@@ -29,9 +29,9 @@ from tiering_assets.cli.shared.output import (
     print_line,
     print_table,
 )
+from tiering_assets.cli.shared.segment_output import print_segments, segment_document
 from tiering_assets.cli.shared.session import Runner, Session
 from tiering_assets.cli.shared.usage import UsageError
-from tiering_assets.cli.stream_output import print_segments, segment_document
 from tiering_assets.cli.terminal.columns import Column, ValueKind
 from tiering_assets.resources.errors import FormatError
 
