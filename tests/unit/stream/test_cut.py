@@ -7,7 +7,7 @@ import pytest
 from tests.support.sim_scene import TOPIC
 from tests.support.stream_scene import StreamScene
 from tiering_assets.resources.errors import RefusedError
-from tiering_assets.stream.cut import cut_stream
+from tiering_assets.stream.cut import cut_if_streamed, cut_stream
 from tiering_assets.stream.give_up import give_up_segment, stuck_segment
 from tiering_assets.stream.status import stream_status
 from tiering_assets.stream.switch import close_stream
@@ -114,6 +114,15 @@ def test_a_topic_without_an_open_stream_is_told_how_to_open_one(scene):
         cut_stream(scene.process(), TOPIC)
     with pytest.raises(RefusedError, match="tierkeeper stream on"):
         cut_stream(scene.process(), "t/ns/persistent/nowhere")
+
+
+def test_a_topic_that_is_not_streamed_is_left_alone_and_another_is_cut(scene):
+    assert cut_if_streamed(scene.process(), "t/ns/persistent/nowhere") == []
+    scene.write(b"a")
+    assert [one.record.entries for one in cut_if_streamed(scene.process(), TOPIC)] == [1]
+    close_stream(scene.process(), scene.chain(), reason="a test", author="ops")
+    scene.write(b"b")
+    assert cut_if_streamed(scene.process(), TOPIC) == []
 
 
 def test_a_cut_leaves_its_page_closed(scene):
