@@ -12,7 +12,7 @@ from tiering_assets.resources.settings_kinds import CONFIG, GIB, MIB, MINUTE, se
 class StreamSettings:
     block_bytes: int = setting(
         16 * MIB,
-        "block size of segments; two blocks are in memory for each task",
+        "block size of segments; three are in memory for each task",
         kinds.SIZE.upto(
             2 * GIB - 1,
             "S3 refuses smaller parts, and the format has 31 bits for a length",

@@ -4,18 +4,17 @@ they are sealed, and the broker notices nothing.
 
 import json
 from dataclasses import replace
-from datetime import timedelta
 
 import pulsar
 import pytest
 
 from tests.support.cli_shell import Shell
+from tests.support.golden_segments import decoded_entries
 from tests.support.tiered_cluster import ml_names, tiered_cluster
-from tiering_assets.offload_format.segments.decoder import decode_segment_index, walker_of
 from tiering_assets.resources.bookkeeper.ledger import BookKeeperState
 from tiering_assets.resources.devstack.traffic import TopicSpec
-from tiering_assets.stream.assign_rules import NothingDue, WhenToCut
-from tiering_assets.stream.chain import Chain, read_stream
+from tiering_assets.stream.assign_rules import NothingDue
+from tiering_assets.stream.cut import by_hand, open_chain
 from tiering_assets.stream.offload_segment import Offloaded, offload_next
 from tiering_assets.stream.switch import open_stream
 
@@ -49,30 +48,18 @@ def spec():
 
 def chain(cluster):
     [ml_name] = ml_names(spec())
-    read = cluster.steps.topics.read(ml_name)
-    found = read_stream(cluster.steps, ml_name, read[1].stat.czxid)
-    assert isinstance(found, Chain)
-    return found
+    return open_chain(cluster.steps, ml_name)
 
 
 def cut(cluster, *, size=2**30):
-    now = cluster.steps.now()
-    when = WhenToCut(
-        size_bytes=size, rollover=timedelta(minutes=10), oldest_at=now, now=now, cut=True
-    )
+    when = replace(by_hand(cluster.steps), size_bytes=size)
     return offload_next(cluster.steps, chain(cluster), when)
 
 
 def held(cluster, certificate):
     data = cluster.steps.objects.get(certificate.record.data.key).body
     index = cluster.steps.objects.get(certificate.record.index.key).body
-    found = {}
-    for block in decode_segment_index(index).blocks:
-        walker = walker_of(block)
-        for entry_id, payload in walker.feed(data[block.offset : block.offset + block.length]):
-            found[block.ledger_id, entry_id] = bytes(payload)
-        walker.finish()
-    return found
+    return dict(decoded_entries(index, data))
 
 
 def test_segments_of_an_open_ledger_are_what_the_sealed_ones_hold(cluster, producer):

@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from tests.support.golden_segments import decoded_entries
 from tests.support.sim_scene import TOPIC, Scene
 from tests.support.unchecked import unchecked
 from tiering_assets.ground.stack import Stack
-from tiering_assets.offload_format.segments.decoder import decode_segment_index, walker_of
 from tiering_assets.records import keys
 from tiering_assets.records.bucket_models import DayBookPage
 from tiering_assets.records.stored import Stored
@@ -131,13 +131,7 @@ class StreamScene(Scene):
         """What lies in the bucket, found by the offsets of the index alone."""
         data, _metadata = self._object(certificate.record.data.key)
         index, _metadata = self._object(certificate.record.index.key)
-        found: Entries = {}
-        for block in decode_segment_index(index).blocks:
-            walker = walker_of(block)
-            for entry_id, payload in walker.feed(data[block.offset : block.offset + block.length]):
-                found[block.ledger_id, entry_id] = bytes(payload)
-            walker.finish()
-        return found
+        return dict(decoded_entries(index, data))
 
     def written(self, *ledger_ids: int) -> Entries:
         """What producers got acknowledged in these ledgers."""

@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,8 +39,7 @@ from tiering_assets.resources.devstack.options import StackOptions
 from tiering_assets.resources.devstack.stack import DevStack
 from tiering_assets.resources.devstack.traffic import KIB, TopicSpec, produce
 from tiering_assets.stream.assign import Assigned, assign_next
-from tiering_assets.stream.assign_rules import WhenToCut
-from tiering_assets.stream.cut import open_chain
+from tiering_assets.stream.cut import by_hand, open_chain
 from tiering_assets.stream.switch import open_stream
 
 SCHEMA = "tierkeeper/read-only/1"
@@ -189,11 +187,7 @@ def _streamed(cluster: TieredCluster, topic: str) -> str:
         produce(cluster.endpoints, replace(spec, seed=seed))
     [ml_name] = ml_names(spec)
     open_stream(cluster.steps, ml_name, author="tour")
-    now = cluster.steps.now()
-    when = WhenToCut(
-        size_bytes=2**30, rollover=timedelta(minutes=10), oldest_at=now, now=now, cut=True
-    )
-    found = assign_next(cluster.steps, open_chain(cluster.steps, ml_name), when)
+    found = assign_next(cluster.steps, open_chain(cluster.steps, ml_name), by_hand(cluster.steps))
     assert isinstance(found, Assigned), found
     return topic
 

@@ -18,7 +18,7 @@ from tiering_assets.ground.task_progress import in_phase, telling
 from tiering_assets.look.ledger.plan import LedgerPlan
 from tiering_assets.look.ledger.quarantine import win_outcome
 from tiering_assets.look.ledger.resume import Work, find_unfinished
-from tiering_assets.look.ledger.verification import rows_by_part
+from tiering_assets.look.ledger.verification import expected_parts, rows_by_part
 from tiering_assets.offload_format.encoder import encode_index
 from tiering_assets.offload_format.keys import data_key, index_key, user_metadata
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
@@ -31,7 +31,6 @@ from tiering_assets.resources.object_store.multipart import ExpectedPart
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, ListedPart, TaskKind, revive
 from tiering_assets.tasks.runner import split_task
 
-SOFTWARE_GIT_SHA = "tierkeeper"  # brokers write their build here; readers only carry it
 _LOG = logging.getLogger(__name__)
 
 
@@ -179,7 +178,6 @@ def object_metadata(stack: Stack, plan: LedgerPlan, *, role: str) -> dict[str, s
         role="index" if role == "index" else "data",
         ml_name=plan.ml_name,
         software_version=stack.writer.tool_version,
-        git_sha=SOFTWARE_GIT_SHA,
         instance=stack.instance,
     )
 
@@ -266,10 +264,10 @@ def _complete(stack: Stack, item: _Reserved, task: BlockTask, rows: Mapping[int,
         sent_again += len(wanted)
         stack.tell(f"{what}: sending {len(wanted)} parts again", record.ledger.ledger_id)
         again = tuple(b for b in item.plan.blocks if b.part_number in wanted)
-        return _expected(_send_again(stack, item.plan, replace(task, blocks=again, listed=())))
+        return expected_parts(_send_again(stack, item.plan, replace(task, blocks=again, listed=())))
 
     key = record.data_key
-    parts = settle_parts(stack.objects, key, upload_id, _expected(rows), send_again, what=what)
+    parts = settle_parts(stack.objects, key, upload_id, expected_parts(rows), send_again, what=what)
     complete(stack.objects, key, upload_id, parts, size=record.object_bytes)
     reach("offload.completed", record.ledger.ledger_id, topic=record.ml_name, attempt=record.uid)
     _abort_strays(stack, record)
@@ -290,18 +288,6 @@ def _abort_strays(stack: Stack, record: Attempt) -> None:
         stack.tell(
             f"ledger {ledger_id}: uploads of {record.data_key} stay for now: {error}", ledger_id
         )
-
-
-def _expected(rows: Mapping[int, BlockRow]) -> dict[int, ExpectedPart]:
-    return {
-        n: ExpectedPart(
-            part_number=n,
-            size=row.block_length,
-            sha256=bytes.fromhex(row.sha256),
-            etag=row.etag,
-        )
-        for n, row in rows.items()
-    }
 
 
 def _send_again(stack: Stack, plan: LedgerPlan, task: BlockTask) -> dict[int, BlockRow]:

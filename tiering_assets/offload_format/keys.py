@@ -19,6 +19,7 @@ FORMAT_VERSION_KEY: Final = "s3managedledgeroffloaderformatversion"
 FORMAT_VERSION: Final = "1"
 SOFTWARE_VERSION_KEY: Final = "s3managedledgeroffloadersoftwareversion"
 SOFTWARE_GIT_SHA_KEY: Final = "s3managedledgeroffloadersoftwaregitsha"
+SOFTWARE_GIT_SHA: Final = "tierkeeper"  # brokers write their build here; readers only carry it
 ROLE_KEY: Final = "role"
 ML_NAME_KEY: Final = "managedledgername"
 CLUSTER_KEY: Final = "pulsarclustername"  # since Pulsar 4.0
@@ -67,7 +68,7 @@ def user_metadata(
     role: Literal["data", "index"],
     ml_name: str,
     software_version: str,
-    git_sha: str,
+    git_sha: str = SOFTWARE_GIT_SHA,
     instance: str,
     cluster: str | None = None,
 ) -> dict[str, str]:

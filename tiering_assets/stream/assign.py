@@ -23,7 +23,7 @@ from tiering_assets.stream.assign_rules import (
     newest_left,
 )
 from tiering_assets.stream.chain import Chain
-from tiering_assets.stream.open_range import OpenLedger, TopicGone, look_at_range
+from tiering_assets.stream.open_range import TopicGone, look_at_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,8 @@ def assign_next(stack: Stack, chain: Chain, due: WhenToCut) -> Assignment:
         seen = look_at_range(stack, chain, enough_bytes=due.size_bytes)
         if isinstance(seen, TopicGone):
             return seen
-
-        def cumulative_length(one: OpenLedger, entry_id: int) -> int:
-            with stack.open_points(stack.settings.bookies, one.source) as points:
-                return points.cumulative_length(entry_id)
-
-        decision = decide_assignment(seen, due, cumulative_length)
+        bookies = stack.settings.bookies
+        decision = decide_assignment(seen, due, lambda one: stack.open_points(bookies, one.source))
     if isinstance(decision, NothingDue):
         return decision
     return _record(stack, chain, decision)

@@ -8,18 +8,18 @@ that is larger than the size alone. Time alone makes no segment.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 
 from tiering_assets.ground.moments import moment
-from tiering_assets.offload_format.block import FRAME_BYTES
 from tiering_assets.offload_format.layout import KnownLengths
 from tiering_assets.records.stream_models import AssignedRange, SkippedRange, Trigger
 from tiering_assets.stream.chain import Chain, Segment
 from tiering_assets.stream.open_range import OpenLedger, OpenRange
+from tiering_assets.tasks.point_reads import PointReads
 
-CumulativeLength = Callable[[OpenLedger, int], int]
+PointsOf = Callable[[OpenLedger], AbstractContextManager[PointReads]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,16 +60,14 @@ def newest_left(chain: Chain) -> Resume | None:
     return None if newest is None or newest.is_done else Resume(newest)
 
 
-def decide_assignment(
-    seen: OpenRange, due: WhenToCut, cumulative_length: CumulativeLength
-) -> Assign | NothingDue:
-    """Cut the next segment from what was seen. `cumulative_length` reads one entry's header."""
+def decide_assignment(seen: OpenRange, due: WhenToCut, points_of: PointsOf) -> Assign | NothingDue:
+    """Cut the next segment from what was seen. `points_of` reads single entries of a ledger."""
     if not seen.ledgers:
         return NothingDue(f"every proven entry is in a segment ({seen.ends})")
     if seen.frame_bytes >= due.size_bytes:
-        ranges = cut_to_size(seen.ledgers, due.size_bytes, cumulative_length)
+        ranges = cut_to_size(seen.ledgers, due.size_bytes, points_of)
         return Assign(ranges=ranges, trigger="size", skipped=seen.skipped)
-    whole = tuple(_range(one, one.last_entry_id, one.bytes_upto) for one in seen.ledgers)
+    whole = tuple(map(_range, seen.ledgers))
     if due.cut:
         return Assign(ranges=whole, trigger="manual", skipped=seen.skipped)
     if due.now - due.oldest_at >= due.rollover:
@@ -80,42 +78,37 @@ def decide_assignment(
 
 
 def cut_to_size(
-    ledgers: Sequence[OpenLedger], size_bytes: int, cumulative_length: CumulativeLength
+    ledgers: Sequence[OpenLedger], size_bytes: int, points_of: PointsOf
 ) -> tuple[AssignedRange, ...]:
     """As many entries from the first on as fit, by O(log n) reads in the ledger where it ends."""
     ranges: list[AssignedRange] = []
     left = size_bytes
     for one in ledgers:
         if one.frame_bytes <= left:
-            ranges.append(_range(one, one.last_entry_id, one.bytes_upto))
+            ranges.append(_range(one))
             left -= one.frame_bytes
             continue
-        known = KnownLengths(
-            (one.first_entry_id - 1, one.bytes_before),
-            (one.last_entry_id, one.bytes_upto),
-            partial(cumulative_length, one),
-        )
-        last, upto = known.advance(left)
-        part = _range(one, last, upto)
-        if not ranges or _frame_bytes(part) <= left:  # else not even one entry fits behind others
-            ranges.append(part)
+        with points_of(one) as points:
+            last, upto = KnownLengths(
+                (one.first_entry_id - 1, one.bytes_before),
+                (one.last_entry_id, one.bytes_upto),
+                points.cumulative_length,
+            ).advance(left)
+        part = replace(one, last_entry_id=last, bytes_upto=upto)
+        if not ranges or part.frame_bytes <= left:  # else not even one entry fits behind others
+            ranges.append(_range(part))
         break
     return tuple(ranges)
 
 
-def _range(one: OpenLedger, last_entry_id: int, bytes_upto: int) -> AssignedRange:
+def _range(one: OpenLedger) -> AssignedRange:
     return AssignedRange(
         ledger_id=one.ledger_id,
         first_entry_id=one.first_entry_id,
-        last_entry_id=last_entry_id,
+        last_entry_id=one.last_entry_id,
         bytes_before=one.bytes_before,
-        bytes_upto=bytes_upto,
+        bytes_upto=one.bytes_upto,
         bound_by=one.bound.by.value,
         bound_entry_id=one.bound.entry_id,
         metadata_version=one.metadata_version,
     )
-
-
-def _frame_bytes(part: AssignedRange) -> int:
-    entries = part.last_entry_id - part.first_entry_id + 1
-    return part.bytes_upto - part.bytes_before + FRAME_BYTES * entries

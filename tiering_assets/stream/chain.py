@@ -86,13 +86,10 @@ def read_stream(stack: Stack, ml_name: str, ml_czxid: int) -> Chain | Stored[Str
     return None
 
 
-def read_segment(stack: Stack, ml_name: str, stream: str, number: int) -> Segment:
-    """One segment of a stream. FormatError where none of that number is assigned."""
-    link = _link(stack, ml_name, stream, number)
-    if isinstance(link.record, StreamClosed):
-        raise FormatError(f"stream {stream} of {ml_name} ends before segment {number}")
-    prefix = keys.of_segment(ml_name, stream, number)
-    return _segment(link, [keys.stream_and_rest(key)[1] for key in stack.book.keys(prefix)])
+def stream_of(stack: Stack, ml_name: str) -> Chain | Stored[StreamClosed] | None:
+    """The same of a topic as it is in its node now; None for one without a node, too."""
+    read = stack.topics.read(ml_name)
+    return None if read is None else read_stream(stack, ml_name, read[1].stat.czxid)
 
 
 def _begun(stack: Stack, ml_name: str, stream: str) -> Chain:

@@ -47,10 +47,13 @@ class OpenLedger:
         return self.source.ledger_id
 
     @property
+    def entries(self) -> int:
+        return self.last_entry_id - self.first_entry_id + 1
+
+    @property
     def frame_bytes(self) -> int:
         """What they take in blocks, headers and padding apart."""
-        entries = self.last_entry_id - self.first_entry_id + 1
-        return self.bytes_upto - self.bytes_before + FRAME_BYTES * entries
+        return self.bytes_upto - self.bytes_before + FRAME_BYTES * self.entries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +84,7 @@ def look_at_range(stack: Stack, chain: Chain, *, enough_bytes: int) -> OpenRange
 
     Raises:
         IntegrityError: a segment has entries that a closed ledger has not.
-        BookieError: no bookie of an open ledger's newest ensemble says what is confirmed.
+        EntryUnavailableError: too few bookies answer.
     """
     read = stack.topics.read(chain.ml_name)
     if read is None:
@@ -90,6 +93,7 @@ def look_at_range(stack: Stack, chain: Chain, *, enough_bytes: int) -> OpenRange
     if node.stat.czxid != chain.ml_czxid:
         return TopicGone(f"it was made again: creation id {node.stat.czxid}, not {chain.ml_czxid}")
     found: list[OpenLedger] = []
+    held_bytes = 0
     missing = topic.ledger(chain.start.ledger_id) is None
     for listed in topic.ledgers:
         if listed.ledger_id < chain.start.ledger_id:
@@ -103,9 +107,10 @@ def look_at_range(stack: Stack, chain: Chain, *, enough_bytes: int) -> OpenRange
         one = _look(stack, chain, seen)
         if isinstance(one, OpenLedger):
             found.append(one)
+            held_bytes += one.frame_bytes
         elif one is not None:
             return _range(chain, found, missing, one)
-        if sum(ledger.frame_bytes for ledger in found) >= enough_bytes:
+        if held_bytes >= enough_bytes:
             return _range(chain, found, missing, "enough")
         if seen.metadata.state is not BookKeeperState.CLOSED:
             break
@@ -140,7 +145,7 @@ def _look(stack: Stack, chain: Chain, seen: LedgerNode) -> OpenLedger | Ends | N
     if metadata.digest_type is DigestType.DUMMY:
         return "unchecked"
     source = source_now(stack, seen)
-    bound = source.readable_to(source.metadata(b""))
+    bound = source.readable_to()
     if state is BookKeeperState.CLOSED and bound.entry_id < first - 1:
         raise IntegrityError(
             f"ledger {metadata.ledger_id} of {chain.ml_name} was closed with last entry "
@@ -171,9 +176,8 @@ def _look(stack: Stack, chain: Chain, seen: LedgerNode) -> OpenLedger | Ends | N
 def source_now(stack: Stack, seen: LedgerNode) -> LedgerSource:
     """Where a ledger's entries are; of one that is open with what proves how far it may be read.
 
-    Raises:
-        BookieError: no bookie of its newest ensemble says what is confirmed.
-        RefusedError: it is in recovery.
+    Where no bookie says what is confirmed, that is what lies before its newest ensemble.
+    RefusedError for one that is in recovery.
     """
     source, state = source_of(stack, seen), seen.metadata.state
     if state is BookKeeperState.CLOSED:

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from tiering_assets.ground.stack import Stack
 from tiering_assets.ground.task_progress import in_phase, telling
-from tiering_assets.look.ledger.verification import rows_by_part
+from tiering_assets.look.ledger.verification import expected_parts, rows_by_part
 from tiering_assets.offload_format.keys import user_metadata
 from tiering_assets.offload_format.layout import INDEX_BYTES_MAX
 from tiering_assets.offload_format.segments.block import SegmentBlock
@@ -30,7 +30,6 @@ from tiering_assets.stream.segment_plan import SegmentPlan, name_of
 from tiering_assets.tasks.descriptors import BlockRow, BlockTask, TaskKind, TaskPart, revive
 
 PART_BYTES_MIN = 5 * MIB  # of S3, for each part but the last
-SOFTWARE_GIT_SHA = "tierkeeper"
 Rows = Mapping[int, BlockRow]
 
 
@@ -107,10 +106,10 @@ def copy_segment(stack: Stack, plan: SegmentPlan, attempt: Stored[SegmentAttempt
         def send_again(wanted: Collection[int]) -> dict[int, ExpectedPart]:
             stack.tell(f"{what}: sending {len(wanted)} parts again", topic=record.ml_name)
             again = _sent(stack, plan, record, parts, upload_id, [n - 1 for n in sorted(wanted)])
-            return _expected(again)
+            return expected_parts(again)
 
         settled = settle_parts(
-            stack.objects, record.data_key, upload_id, _expected(rows), send_again, what=what
+            stack.objects, record.data_key, upload_id, expected_parts(rows), send_again, what=what
         )
         complete(stack.objects, record.data_key, upload_id, settled, size=plan.object_bytes)
     put_once(
@@ -129,7 +128,6 @@ def _metadata(stack: Stack, plan: SegmentPlan, *, role: Literal["data", "index"]
         role=role,
         ml_name=plan.assigned.ml_name,
         software_version=stack.writer.tool_version,
-        git_sha=SOFTWARE_GIT_SHA,
         instance=stack.instance,
     )
 
@@ -200,16 +198,3 @@ def _task(
         topic=record.ml_name,
         budget_key=stack.budget_key,
     )
-
-
-def _expected(rows: Rows) -> dict[int, ExpectedPart]:
-    """By part, which several blocks may share."""
-    return {
-        row.part: ExpectedPart(
-            part_number=row.part,
-            size=row.part_bytes,
-            sha256=bytes.fromhex(row.part_sha256),
-            etag=row.etag,
-        )
-        for row in rows.values()
-    }

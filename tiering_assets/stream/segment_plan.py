@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import groupby
 
 from tiering_assets.ground.stack import Stack
 from tiering_assets.offload_format.segments.block import SegmentBlock
@@ -47,8 +48,9 @@ class SegmentPlan:
         """The bytes of the index object."""
         return encode_segment_index(self.blocks, self.infos, self.object_bytes)
 
-    def blocks_of(self, ledger_id: int) -> tuple[SegmentBlock, ...]:
-        return tuple(block for block in self.blocks if block.ledger_id == ledger_id)
+    def by_ledger(self) -> dict[int, tuple[SegmentBlock, ...]]:
+        """The blocks of each ledger, in the order of the object."""
+        return {i: tuple(some) for i, some in groupby(self.blocks, lambda block: block.ledger_id)}
 
 
 def name_of(assigned: SegmentAssigned) -> str:
@@ -66,13 +68,10 @@ def plan_copy(stack: Stack, assigned: SegmentAssigned) -> SegmentPlan:
     block_bytes = stack.settings.stream.block_bytes
     sources: dict[int, LedgerSource] = {}
     with ExitStack() as opened, stack.spending_for(assigned.ml_name):
-        points: dict[int, PointReads] = {}
+        points = _Points(stack, sources, opened)
         for one in assigned.ranges:
-            source = _source(stack, assigned, one)
-            sources[one.ledger_id] = source
-            reads = opened.enter_context(stack.open_points(stack.settings.bookies, source))
-            points[one.ledger_id] = reads
-            found = reads.cumulative_length(one.last_entry_id)
+            sources[one.ledger_id] = _source(stack, assigned, one)
+            found = points.cumulative_length(one.ledger_id, one.last_entry_id)
             if found != one.bytes_upto:
                 raise IntegrityError(
                     f"{name_of(assigned)}: payload bytes up to entry {one.last_entry_id} of ledger "
@@ -82,7 +81,7 @@ def plan_copy(stack: Stack, assigned: SegmentAssigned) -> SegmentPlan:
         blocks = plan_segment(
             slices,
             block_bytes_max=block_bytes,
-            cumulative_length=lambda ledger, entry: points[ledger].cumulative_length(entry),
+            cumulative_length=points.cumulative_length,
         )
     return SegmentPlan(
         assigned=assigned,
@@ -91,6 +90,26 @@ def plan_copy(stack: Stack, assigned: SegmentAssigned) -> SegmentPlan:
         block_bytes=block_bytes,
         infos=_infos(stack, assigned, slices),
     )
+
+
+class _Points:
+    """Single entries of a segment's ledgers. One of them is open at a time, as there may be
+    thousands.
+    """
+
+    def __init__(
+        self, stack: Stack, sources: Mapping[int, LedgerSource], opened: ExitStack
+    ) -> None:
+        self._stack, self._sources, self._opened = stack, sources, opened
+        self._open: tuple[int, PointReads] | None = None
+
+    def cumulative_length(self, ledger_id: int, entry_id: int) -> int:
+        if self._open is None or self._open[0] != ledger_id:
+            self._opened.close()
+            bookies, source = self._stack.settings.bookies, self._sources[ledger_id]
+            points = self._opened.enter_context(self._stack.open_points(bookies, source))
+            self._open = ledger_id, points
+        return self._open[1].cumulative_length(entry_id)
 
 
 def _slice(one: AssignedRange) -> LedgerSlice:
@@ -109,7 +128,7 @@ def _source(stack: Stack, assigned: SegmentAssigned, one: AssignedRange) -> Ledg
         gone = LedgerNotOnBookieError(f"BookKeeper has no ledger {one.ledger_id} any more")
         raise EntryUnavailableError(one.ledger_id, one.first_entry_id, {"metadata": gone})
     source = source_now(stack, seen)
-    bound = source.readable_to(source.metadata(b""))
+    bound = source.readable_to()
     if bound.entry_id >= one.last_entry_id:
         return source
     if source.open_end is None:

@@ -92,13 +92,13 @@ def _read_segment(stack: Stack, copied: CopiedSegment, data: ObjectHead) -> _Rea
     plan, record = copied.plan, copied.attempt.record
     second = second_read_parts(plan.blocks, stack.settings.verify.second_replica)
     tasks: list[BlockTask] = []
-    for ledger_id in plan.ledger_ids:
+    for ledger_id, of_ledger in plan.by_ledger().items():
         whole = BlockTask(
             kind=TaskKind.READ_BACK,
             attempt=str(record.uid),
             source=plan.sources[ledger_id],
             data_key=record.data_key,
-            blocks=plan.blocks_of(ledger_id),
+            blocks=of_ledger,
             version_id=data.version_id,
             topic=record.ml_name,
             budget_key=stack.budget_key,
@@ -122,17 +122,18 @@ def _read_segment(stack: Stack, copied: CopiedSegment, data: ObjectHead) -> _Rea
 
 
 def _require_same(copied: CopiedSegment, read: _Read) -> None:
-    plan = copied.plan
+    plan, source = copied.plan, dict(copied.rows)
+    by_ledger = plan.by_ledger()
     differences = second_read_differences(copied.rows, read.again)
     for one in plan.assigned.ranges:
-        blocks = plan.blocks_of(one.ledger_id)
-        parts = {block.part_number for block in blocks}
+        blocks = by_ledger[one.ledger_id]
+        parts = (block.part_number for block in blocks)
         differences += [
             f"ledger {one.ledger_id}: {difference}"
             for difference in find_differences(
                 plan=blocks,
-                source=dict(copied.rows),
-                stored={n: row for n, row in read.stored.items() if n in parts},
+                source=source,
+                stored={n: read.stored[n] for n in parts if n in read.stored},
                 last_entry_id=one.last_entry_id - one.first_entry_id,
             )
         ]
@@ -231,6 +232,7 @@ def _certify_segment(
 
 
 def _ledgers(plan: SegmentPlan, stored: Mapping[int, BlockRow]) -> tuple[CertifiedLedger, ...]:
+    by_ledger = plan.by_ledger()
     return tuple(
         CertifiedLedger(
             ledger_id=one.ledger_id,
@@ -239,7 +241,7 @@ def _ledgers(plan: SegmentPlan, stored: Mapping[int, BlockRow]) -> tuple[Certifi
             bytes_before=one.bytes_before,
             bytes_upto=one.bytes_upto,
             info_hex=plan.infos[one.ledger_id].hex(),
-            blocks=block_facts(plan.blocks_of(one.ledger_id), stored),
+            blocks=block_facts(by_ledger[one.ledger_id], stored),
         )
         for one in plan.assigned.ranges
     )

@@ -13,8 +13,8 @@ from tiering_assets.ground.stack import Stack
 from tiering_assets.records import keys
 from tiering_assets.records.stored import Stored
 from tiering_assets.records.stream_models import StreamClosed
-from tiering_assets.stream.chain import Chain, Segment, read_stream
-from tiering_assets.stream.open_range import OpenRange, look_at_range
+from tiering_assets.stream.chain import Chain, Segment, stream_of
+from tiering_assets.stream.open_range import OpenRange, TopicGone, look_at_range
 
 State = Literal["none", "open", "closed"]
 SegmentState = Literal["assigned", "failed", "offloaded", "given up"]
@@ -54,17 +54,13 @@ def stream_status(stack: Stack, ml_name: str) -> StreamStatus:
         FormatError: its records are damaged.
         IntegrityError: what lies behind its end contradicts it.
     """
-    read = stack.topics.read(ml_name)
-    found = None if read is None else read_stream(stack, ml_name, read[1].stat.czxid)
+    found = stream_of(stack, ml_name)
     if found is None:
         return StreamStatus(ml_name=ml_name, state="none")
     if isinstance(found, Stored):
         return _closed(found)
-    return _open(found, look_at_range(stack, found, enough_bytes=_enough(stack)))
-
-
-def _enough(stack: Stack) -> int:
-    return stack.settings.stream.segment_bytes
+    enough_bytes = stack.settings.stream.segment_bytes
+    return _open(found, look_at_range(stack, found, enough_bytes=enough_bytes))
 
 
 def _closed(found: Stored[StreamClosed]) -> StreamStatus:
@@ -78,7 +74,7 @@ def _closed(found: Stored[StreamClosed]) -> StreamStatus:
     )
 
 
-def _open(chain: Chain, seen: object) -> StreamStatus:
+def _open(chain: Chain, seen: OpenRange | TopicGone) -> StreamStatus:
     newest = chain.newest
     ledgers = seen.ledgers if isinstance(seen, OpenRange) else ()
     return StreamStatus(
@@ -89,7 +85,7 @@ def _open(chain: Chain, seen: object) -> StreamStatus:
         newest=None if newest is None else state_of(newest),
         assigned_at=None if newest is None else newest.assigned.record.assigned_at,
         next_position=f"{chain.start.ledger_id}:{chain.start.entry_id}",
-        waiting_entries=sum(one.last_entry_id - one.first_entry_id + 1 for one in ledgers),
+        waiting_entries=sum(one.entries for one in ledgers),
         waiting_bytes=sum(one.bytes_upto - one.bytes_before for one in ledgers),
         waits=seen.ends if isinstance(seen, OpenRange) else "the topic is gone",
     )

@@ -104,9 +104,9 @@ class LedgerSource:
             segments=tuple(EnsembleFragment(first, bookies) for first, bookies in self.segments),
         )
 
-    def readable_to(self, metadata: LedgerMetadata) -> ReadableTo:
-        """How far the ledger may be read. RefusedError and IntegrityError as of proven_bound."""
-        end = self.open_end
+    def readable_to(self) -> ReadableTo:
+        """How far the ledger may be read. IntegrityError as of proven_bound."""
+        metadata, end = self.metadata(b""), self.open_end
         if end is None:
             return of_closed(metadata)
         broker = None if end.acknowledged is None else (self.ledger_id, end.acknowledged)

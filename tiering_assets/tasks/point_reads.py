@@ -59,15 +59,14 @@ def stored_points(
     settings: BookieSettings, source: LedgerSource, *, meter: ReadMeter | None = None
 ) -> Iterator[PointReads]:
     """Entries as replicas have them, digest-verified."""
-    metadata = source.metadata(settings.password.encode())
     with BookiePool(settings, source.addresses, meter=meter) as pool:
         yield _Stored(
             LedgerReader(
-                metadata,
+                source.metadata(settings.password.encode()),
                 pool,
                 settings,
                 first_bookie_hint=source.ledger_id,
-                readable_to=source.readable_to(metadata),
+                readable_to=source.readable_to(),
             )
         )
 

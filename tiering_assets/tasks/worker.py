@@ -98,13 +98,12 @@ class Worker:
         ways = AddressMap.parse(self.settings.bookies.address_map)
         self.reads.pages = sorted(map(ways.dialled, source.pages.values()))
         password = self.settings.bookies.password.encode()
-        metadata = source.metadata(password)
         return LedgerReader(
-            metadata,
+            source.metadata(password),
             self._pool,
             self.settings.bookies,
             core=self.core,
-            readable_to=source.readable_to(metadata),
+            readable_to=source.readable_to(),
         )
 
     @contextmanager

@@ -13,7 +13,7 @@ from tiering_assets.resources.errors import FormatError, RefusedError
 from tiering_assets.resources.metastore.ledger_info import decode_managed_ledger
 from tiering_assets.resources.metastore.topic_names import managed_ledger_path
 from tiering_assets.stream.assign import TakenByAnother, assign_next
-from tiering_assets.stream.chain import read_segment, read_stream
+from tiering_assets.stream.chain import read_stream
 from tiering_assets.stream.switch import close_stream, open_stream
 
 
@@ -152,16 +152,3 @@ def test_an_assignment_under_another_number_is_an_error(scene):
     scene.world.objects.put(book.prefix + keys.stream_link(TOPIC, stream, 2), body)
     with pytest.raises(FormatError, match="expected"):
         read_stream(scene.stack, TOPIC, scene.czxid)
-
-
-def test_a_segment_is_read_by_its_number(scene):
-    for _ in range(3):
-        scene.write(b"x")
-        scene.cut()
-    found = read_segment(scene.stack, TOPIC, scene.chain().stream, 2)
-    assert (found.number, found.offloaded, len(found.attempts), found.failed) == (
-        2,
-        True,
-        1,
-        frozenset(),
-    )

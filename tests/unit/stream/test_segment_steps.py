@@ -1,5 +1,6 @@
 """What planning, copying and proving a segment refuse, and how much they ask for."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -116,6 +117,27 @@ def test_what_is_in_recovery_waits(scene):
         plan_copy(scene.process(), assigned)
 
 
+def test_of_many_ledgers_one_is_open_at_a_time(scene):
+    for n in range(6):
+        scene.write(*(bytes([n]) * 150 for _ in range(9)))  # several blocks
+        scene.roll_over()
+    assigned, stack = scene.assign().record, scene.process()
+    opened, most, done = [], [], list[int]()
+
+    @contextmanager
+    def open_points(settings, source):
+        with stack.open_points(settings, source) as points:
+            opened.append(source.ledger_id)
+            most.append(len(opened) - len(done))
+            yield points
+            done.append(source.ledger_id)
+
+    plan = plan_copy(replace(stack, open_points=open_points), assigned)
+    assert len(plan.blocks) > 12
+    assert max(most) == 1
+    assert opened == done == [*plan.ledger_ids, *plan.ledger_ids]  # to be checked, and to be cut
+
+
 # ----- copying
 
 
@@ -157,6 +179,14 @@ def test_a_block_without_a_row_is_not_there(scene):
     losing = Runs(stack.runner, lambda row: row.part_number == 2)
     with pytest.raises(IntegrityError, match=r"without a row for blocks \[2\]"):
         scene.next(replace(stack, runner=losing))
+
+
+def test_a_block_that_was_not_read_back_is_no_proof(scene):
+    scene.write(*(b"x" * 200 for _ in range(3)))
+    stack = scene.process()
+    lost = Runs(stack.runner, lambda row: row.kind is TaskKind.READ_BACK and row.part_number == 2)
+    with pytest.raises(IntegrityError, match="block 2: object not read"):
+        scene.next(replace(stack, runner=lost))
 
 
 def test_the_block_that_failed_is_told_in_its_own_words(scene):

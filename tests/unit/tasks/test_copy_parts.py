@@ -157,7 +157,7 @@ def test_an_open_ledger_is_read_as_far_as_was_proven_and_no_further(segment, obj
         (own[-1].last_entry_id - 1, "ValueError"),
     ):
         is_open = replace(source, open_end=OpenEnd(confirmed={"bk0": confirmed}))
-        bound = is_open.readable_to(is_open.metadata(b""))
+        bound = is_open.readable_to()
         assert (bound.entry_id, bound.by) == (confirmed, BoundBy.LAC)
         task = replace(task_of(segment, None, [own]), source=is_open, data_key=f"to-{confirmed}")
         if error:
@@ -169,5 +169,5 @@ def test_an_open_ledger_is_read_as_far_as_was_proven_and_no_further(segment, obj
 
 def test_what_a_broker_acknowledged_proves_as_far_as_it_says(segment):
     source = replace(segment[0][0], open_end=OpenEnd(confirmed={"bk0": 3}, acknowledged=5))
-    bound = source.readable_to(source.metadata(b""))
+    bound = source.readable_to()
     assert (bound.entry_id, bound.by) == (5, BoundBy.BROKER)

@@ -23,6 +23,7 @@ from tiering_assets.offload_format.digests import is_sha256, object_digest
 from tiering_assets.offload_format.keys import data_key, index_key
 from tiering_assets.records.models import BlockFacts, Certificate, ObjectFacts
 from tiering_assets.resources.errors import IntegrityError, SettingsError
+from tiering_assets.resources.object_store.multipart import ExpectedPart
 from tiering_assets.resources.object_store.store import ObjectHead, StoredObject, kept_version
 from tiering_assets.tasks.descriptors import Block, BlockRow
 
@@ -46,6 +47,19 @@ def rows_by_part(rows: Iterable[BlockRow]) -> dict[int, BlockRow]:
                 f"results: {_facts(first)} and {_facts(row)}"
             )
     return kept
+
+
+def expected_parts(rows: Mapping[int, BlockRow]) -> dict[int, ExpectedPart]:
+    """What an upload must hold by the rows of its copy, by part; several blocks may share one."""
+    return {
+        row.part: ExpectedPart(
+            part_number=row.part,
+            size=row.part_bytes,
+            sha256=bytes.fromhex(row.part_sha256),
+            etag=row.etag,
+        )
+        for row in rows.values()
+    }
 
 
 def _facts(row: BlockRow) -> tuple[int, int, str, str]:
